@@ -38,6 +38,7 @@ class Kind(StrEnum):
 
     WEIGHTS = "weights"  # the 16-bit (or other) copy that the forward pass reads
     MASTER = "master weights"
+    GRADIENT = "gradient"
     MOMENT = "optimizer moment"
     EMA = "averaged weights"
     PROGRESS = "progress"
@@ -94,7 +95,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Axes of parallelism; ``tensor * pipeline * context * data * replicas`` GPUs. ``expert`` divides data * context."""
+    """Axes of parallelism; all but ``expert`` multiply to the GPUs, and ``expert`` divides data * context."""
 
     data: int
     tensor: int = 1
@@ -136,7 +137,7 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Sustained bandwidths. [bytes/s]; ``None`` where not given. ``latency_s`` is per save. [s]"""
+    """Sustained bandwidths. [bytes/s]; ``None`` where not given. ``latency_s`` is per save [s]."""
 
     write_bandwidth_bytes_per_s: float | None = None
     read_bandwidth_bytes_per_s: float | None = None
@@ -156,12 +157,12 @@ class Save:
     flush_s: float | None = None
     copy_bandwidth_bytes_per_s: float = 25e9
     training_speed_while_flushing: float = 1.0
-    spread_replicas: bool = True  # replicas of a shard split its bytes; False: the first replica writes them all
+    spread_replicas: bool = True  # replicas of a shard split its bytes; False: the first one writes all
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A total, or phases. ``load_s`` None with no total means "bytes read over read bandwidth". [s]"""
+    """A total, or phases. ``load_s`` None with no total means "bytes read over read bandwidth" [s]."""
 
     total_s: float | None = None
     detect_s: float = 0.0
@@ -173,7 +174,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Step time and wall time of the run, if known. [s]"""
+    """Step time and wall time of the run, if known [s]."""
 
     step_time_s: float | None = None
     duration_s: float | None = None

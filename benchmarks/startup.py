@@ -1,0 +1,47 @@
+"""Start-up as a ratio: ckptplan against a bare import of what it is built on, alternating in one run.
+
+``python benchmarks/startup.py`` prints the medians and exits 1 if a limit is passed.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+
+REPEATS = 15
+BARE = [sys.executable, "-c", "import numpy, yaml, pydantic"]
+COMMANDS = {
+    "ckptplan --help": ([sys.executable, "-m", "ckptplan", "--help"], 1.5),
+    "ckptplan optimize llama3-405b --format json": (
+        [sys.executable, "-m", "ckptplan", "optimize", "llama3-405b", "--format", "json"],
+        1.5,
+    ),
+}
+
+
+def once(command: list[str]) -> float:
+    """Wall time of one process. [s]"""
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    """Time each command right after the bare import; the ratio of a pair cancels what the machine does meanwhile."""
+    once(BARE)
+    failed = False
+    for name, (command, limit) in COMMANDS.items():
+        once(command)
+        pairs = [(once(BARE), once(command)) for _ in range(REPEATS)]
+        ratio = statistics.median(mine / bare for bare, mine in pairs)
+        bare, mine = (1e3 * statistics.median(column) for column in zip(*pairs, strict=True))
+        verdict = "ok" if ratio <= limit else "TOO SLOW"
+        failed |= ratio > limit
+        print(f"{name:48} {mine:6.0f} ms / {bare:4.0f} ms bare = {ratio:.2f} (at most {limit}) {verdict}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""The Typer application: the commands and the options that stand before them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ckptplan import __version__
+from ckptplan.cli import configs, methods, optimize, size, spec
+
+_EPILOG = (
+    "Exit codes: 0 ok; 1 the input is wrong or has no answer; 2 usage; 3 a requested check failed; 70 a bug; "
+    "130 interrupted. Results go to standard output, warnings to standard error."
+)
+
+app = typer.Typer(
+    name="ckptplan",
+    rich_markup_mode=None,  # markup would delete [s] and [min]
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog=_EPILOG,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ckptplan {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """\b
+    ckptplan optimize llama3-405b
+
+    How often to save a training checkpoint, what that costs, and what to change first.
+    """  # noqa: D301, D400
+
+
+app.command("optimize")(optimize.optimize)
+app.command("size")(size.size)
+app.command("methods")(methods.methods)
+app.command("configs")(configs.configs)
+app.add_typer(spec.app, name="spec")

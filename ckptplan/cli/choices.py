@@ -1,0 +1,73 @@
+"""Values of options: parsed by the same rules as the spec, refused with the nearest valid one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ckptplan.cost.scenario import Scenario
+from ckptplan.errors import UsageError
+from ckptplan.units import UnitError, parse_quantity
+
+_MOST_GPUS = 1_000_000_000
+
+
+def one_of(value: str, valid: Sequence[str], option: str) -> str:
+    """The value, if it is valid."""
+    if value in valid:
+        return value
+    near = difflib.get_close_matches(value, valid, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(valid)}"
+    raise UsageError(f"{option} {value}: not known", hint=hint)
+
+
+def methods_named(names: Sequence[str] | None) -> tuple[str, ...]:
+    """The methods asked for, in the registry's order; all of them by default."""
+    from ckptplan.plan import METHOD_NAMES  # noqa: PLC0415
+
+    if not names:
+        return METHOD_NAMES
+    wanted = {one_of(name, METHOD_NAMES, "--method") for name in names}
+    return tuple(name for name in METHOD_NAMES if name in wanted)
+
+
+def times(texts: Sequence[str], option: str) -> list[float]:
+    """Positive times, in seconds."""
+    found = []
+    for text in texts:
+        try:
+            value = parse_quantity(text, "time")
+        except UnitError as error:
+            raise UsageError(f"{option} {text}: {error}", hint=error.hint) from error
+        if value <= 0:
+            raise UsageError(f"{option} {text}: an interval is longer than zero", hint="write for example 30min")
+        found.append(value)
+    return found
+
+
+def scales(text: str | None) -> list[int]:
+    """Numbers of GPUs, separated by commas."""
+    if text is None:
+        return []
+    found = []
+    for part in text.split(","):
+        try:
+            count = int(part.strip().replace("_", ""))
+        except ValueError:
+            count = 0
+        if not 1 <= count <= _MOST_GPUS:
+            raise UsageError(
+                f"--gpus {text}: {part.strip()!r} is not a number of GPUs", hint="write for example 1024,16384"
+            )
+        found.append(count)
+    return found
+
+
+def with_strategies(scenario: Scenario, names: Sequence[str] | None) -> Scenario:
+    """The scenario with only the strategies asked for."""
+    if not names:
+        return scenario
+    valid = tuple(save.name for save in scenario.saves)
+    wanted = {one_of(name, valid, "--strategy") for name in names}
+    return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted))

@@ -1,0 +1,49 @@
+"""Plans in the format that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ckptplan.cli.options import Format
+from ckptplan.plan import Plan
+from ckptplan.render.plan_document import plan_document, plans_document
+from ckptplan.render.screen import Screen
+from ckptplan.render.sheet import Sheet, to_csv, to_json, to_markdown
+from ckptplan.spec.reading import Spec
+
+
+def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], screen: Screen) -> str:
+    """One text for all plans."""
+    if format_ is Format.JSON:
+        documents = [
+            plan_document(plan, spec.si, [problem.render() for problem in spec.warnings]) for spec, plan in plans
+        ]
+        return to_json(plans_document(documents))
+    if format_ is Format.CSV:
+        from ckptplan.render.plan_sheet import plan_sheet  # noqa: PLC0415
+
+        return to_csv([plan_sheet(plan) for _, plan in plans])
+    from ckptplan.render.plan_report import markdown, report  # noqa: PLC0415
+
+    if format_ is Format.MARKDOWN:
+        return "\n".join(markdown(plan) for _, plan in plans)
+    return "\n".join(report(plan, screen, assumed=defaults(spec)) for spec, plan in plans)
+
+
+def defaults(spec: Spec) -> list[str]:
+    """What the spec left to defaults and the plan depends on."""
+    matters = {"model.state", "cluster.layout.shard", "assume.failures_strike", "cluster.gpus_per_node"}
+    return [
+        f"{value.key}: {value.text} (default)"
+        for value in spec.values
+        if value.origin == "default" and (value.key in matters or value.key.endswith("copy_bandwidth"))
+    ]
+
+
+def sheet_as(format_: Format, sheet: Sheet, document: dict[str, object], screen: Screen) -> str:
+    """A plain sheet in any format; ``document`` is its JSON form."""
+    if format_ is Format.JSON:
+        return to_json(document)
+    if format_ is Format.CSV:
+        return to_csv([sheet])
+    return to_markdown(sheet) if format_ is Format.MARKDOWN else screen.table(sheet)

@@ -1,0 +1,35 @@
+"""``ckptplan methods``: the formulas, and when to believe them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ckptplan.cli.options import Format, FormatOption, OutputOption
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="Show one method in full.")] = None,
+    format_: FormatOption = Format.TABLE,
+    output: OutputOption = None,
+) -> None:
+    """\b
+    ckptplan methods
+    ckptplan methods daly
+
+    Lists the optimizers, or prints one with its equation, assumptions,
+    validity and source.
+    """  # noqa: D301, D400
+    from ckptplan.cli.choices import one_of  # noqa: PLC0415
+    from ckptplan.cli.formats import sheet_as  # noqa: PLC0415
+    from ckptplan.cli.output import emit, screen_for  # noqa: PLC0415
+    from ckptplan.interval.methods import METHODS  # noqa: PLC0415
+    from ckptplan.render.method_page import method_page, methods_document, methods_sheet  # noqa: PLC0415
+
+    screen = screen_for(output)
+    shown = tuple(METHODS.values()) if name is None else (METHODS[one_of(name, tuple(METHODS), "method")],)
+    if name is not None and format_ is Format.TABLE:
+        emit(method_page(shown[0], screen), output)
+        return
+    emit(sheet_as(format_, methods_sheet(shown), methods_document(shown), screen), output)

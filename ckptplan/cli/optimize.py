@@ -1,0 +1,165 @@
+"""``ckptplan optimize``: the interval to type, and where every hour goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecsArgument
+from ckptplan.errors import CheckFailed, UsageError
+
+if TYPE_CHECKING:
+    from ckptplan.plan import Plan
+    from ckptplan.spec.reading import Spec
+
+
+def optimize(
+    specs: SpecsArgument,
+    interval: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TIME", help="Also evaluate this interval, e.g. 1h (work between saves). Repeatable."),
+    ] = None,
+    steps: Annotated[
+        list[int] | None, typer.Option(metavar="N", min=1, help="Also evaluate an interval of N steps. Repeatable.")
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Further numbers of GPUs, the MTBF per GPU held.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", envvar="CKPTPLAN_METHOD", help="young, daly or exact; default all. Repeatable."),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable.")
+    ] = None,
+    set_: SetOption = None,
+    gpu_hour_price: Annotated[
+        float | None,
+        typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Turns lost GPU-hours into money."),
+    ] = None,
+    trainer: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="TRAINER",
+            help="Print the setting to paste: megatron, torchtitan, nemo, deepspeed, lightning, huggingface, maxtext.",
+        ),
+    ] = None,
+    keep: Annotated[int, typer.Option(metavar="N", min=1, help="With --for: how many checkpoints to keep.")] = 3,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GOODPUT",
+            min=0.0,
+            max=1.0,
+            help="Exit 3 if goodput is lower: of the given intervals, else of the best plan.",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number to type.")] = False,
+    format_: FormatOption = Format.TABLE,
+    output: OutputOption = None,
+) -> None:
+    """\b
+    ckptplan optimize llama3-405b
+    ckptplan optimize run.yaml --interval 1h --gpu-hour-price 2.50
+    ckptplan optimize run.yaml --gpus 1024,16384,100000
+
+    Says how often to save, by each strategy of the spec, and accounts for
+    every hour: save, rework, restart, goodput.
+    """  # noqa: D301, D400
+    from ckptplan.cli.output import emit, screen_for, warn  # noqa: PLC0415
+
+    if quiet and trainer:
+        raise UsageError("--quiet and --for exclude each other", hint="give one of them")
+    plans = _plan_all(specs, interval or [], steps or [], gpus, method, strategy, set_ or [], gpu_hour_price)
+    for spec, plan in plans:
+        warn([*spec.warnings, *plan.warnings])
+    if quiet:
+        text = "".join(f"{_number(plan)}\n" for _, plan in plans)
+    elif trainer:
+        text = "\n".join(_setting(plan, trainer, keep) for _, plan in plans)
+    else:
+        from ckptplan.cli.formats import plans_as  # noqa: PLC0415
+
+        text = plans_as(format_, plans, screen_for(output))
+    emit(text, output)
+    _check(plans, fail_under)
+
+
+def _plan_all(
+    specs: list[str],
+    intervals: list[str],
+    steps: list[int],
+    gpus: str | None,
+    methods: list[str] | None,
+    strategies: list[str] | None,
+    sets: list[str],
+    price: float | None,
+) -> list[tuple[Spec, Plan]]:
+    from ckptplan.cli.choices import methods_named, scales, times, with_strategies  # noqa: PLC0415
+    from ckptplan.load import load  # noqa: PLC0415
+    from ckptplan.plan import plan  # noqa: PLC0415
+
+    wanted = methods_named(methods)
+    intervals_s = times(intervals, "--interval")
+    counts = scales(gpus)
+    loaded = [load(name, sets=sets) for name in specs]
+    return [
+        (
+            spec,
+            plan(
+                with_strategies(spec.scenario, strategies),
+                methods=wanted,
+                intervals_s=intervals_s,
+                steps=steps,
+                gpus=counts,
+                gpu_hour_price=price,
+            ),
+        )
+        for spec in loaded
+    ]
+
+
+def _number(plan: Plan) -> str:
+    """The number to type: whole steps where the step time is known, else seconds."""
+    if plan.best.interval_steps is not None:
+        return str(plan.best.interval_steps)
+    return f"{plan.best.interval_s:.6g}"
+
+
+def _setting(plan: Plan, trainer: str, keep: int) -> str:
+    from ckptplan.cli.choices import one_of  # noqa: PLC0415
+    from ckptplan.errors import InputError  # noqa: PLC0415
+    from ckptplan.render.trainers import TRAINERS, TrainerSetting, snippet  # noqa: PLC0415
+
+    name = one_of(trainer, tuple(TRAINERS), "--for")
+    best = plan.best
+    if best.interval_steps is None:
+        raise InputError(
+            f"{plan.name}: a trainer counts steps, and the spec gives no step time",
+            hint="add training.step_time to the spec, for example training: {step_time: 5 s}",
+        )
+    asynchronous = any(save.name == best.strategy and save.mode == "asynchronous" for save in plan.saves)
+    setting = TrainerSetting(
+        steps=best.interval_steps,
+        asynchronous=asynchronous,
+        keep=keep,
+        strategy=best.strategy,
+        interval_s=best.interval_s,
+    )
+    return snippet(name, setting)
+
+
+def _check(plans: list[tuple[Spec, Plan]], fail_under: float | None) -> None:
+    if fail_under is None:
+        return
+    for _, plan in plans:
+        judged = plan.given() or (plan.best,)
+        worst = min(judged, key=lambda record: record.goodput_exact)
+        if worst.goodput_exact < fail_under:
+            raise CheckFailed(
+                f"{plan.name}: goodput {worst.goodput_exact:.4f} of {worst.strategy} is below {fail_under:g} "
+                "(asked by --fail-under)"
+            )

@@ -1,0 +1,68 @@
+"""Results to standard output or to a file, warnings to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ckptplan.errors import InputError, Problem
+from ckptplan.render.screen import Screen
+
+
+def screen_for(output: Path | None) -> Screen:
+    """What the destination can show."""
+    return Screen() if output is not None else Screen.of(sys.stdout)
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Write the result to standard output, or to a file that appears whole or not at all."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        _replace(output, text)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {output}: {error.strerror or error}", hint="give a file in a folder that exists"
+        ) from error
+
+
+def _replace(output: Path, text: str) -> None:
+    if output.exists() and not output.is_file():
+        # A device or a pipe (/dev/stdout) cannot be replaced: it is written to.
+        if output.is_dir():
+            raise IsADirectoryError(21, "it is a directory")
+        output.write_text(text, encoding="utf-8")
+        return
+    target = output.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    aside = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        aside.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def warn(warnings: Iterable[str | Problem]) -> None:
+    """Warnings on standard error, wrapped to its width."""
+    screen = Screen.of(sys.stderr)
+    for warning in warnings:
+        if isinstance(warning, Problem):
+            sys.stderr.write(f"warning: {warning.render()}\n")
+        else:
+            sys.stderr.write(screen.paragraph(warning, indent="  ", first="warning: ") + "\n")

@@ -1,0 +1,32 @@
+"""``ckptplan size``: what a checkpoint must hold, and its bytes."""
+
+from __future__ import annotations
+
+from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecArgument
+
+
+def size(
+    spec: SpecArgument, set_: SetOption = None, format_: FormatOption = Format.TABLE, output: OutputOption = None
+) -> None:
+    """\b
+    ckptplan size llama3-70b
+
+    Prints every state that a checkpoint must hold for training to go on as if
+    never interrupted: its bytes, and what its loss costs.
+    """  # noqa: D301, D400
+    from ckptplan.cli.output import emit, screen_for, warn  # noqa: PLC0415
+    from ckptplan.load import load  # noqa: PLC0415
+    from ckptplan.render import size_report  # noqa: PLC0415
+    from ckptplan.render.sheet import to_csv, to_json  # noqa: PLC0415
+
+    loaded = load(spec, sets=set_ or [])
+    warn(loaded.warnings)
+    scenario = loaded.scenario
+    if format_ is Format.JSON:
+        emit(to_json(size_report.size_document(scenario, loaded.si)), output)
+    elif format_ is Format.CSV:
+        emit(to_csv([size_report.state_sheet(scenario)]), output)
+    elif format_ is Format.MARKDOWN:
+        emit(size_report.markdown(scenario), output)
+    else:
+        emit(size_report.report(scenario, screen_for(output)), output)

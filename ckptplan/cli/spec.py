@@ -1,0 +1,122 @@
+"""``ckptplan spec``: the YAML file itself: its schema, a starter, a check, and every value in force."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecArgument, SpecsArgument
+from ckptplan.errors import InputError
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML spec: schema, starter, check, values.")
+
+_DOCUMENTS = ("spec", "plan", "plans", "size")
+
+
+@app.command()
+def schema(
+    document: Annotated[
+        str, typer.Argument(metavar="[DOCUMENT]", help="spec (the default), or the output: plan, plans, size.")
+    ] = "spec",
+    output: OutputOption = None,
+) -> None:
+    """\b
+    ckptplan spec schema > ckptplan.schema.json
+    ckptplan spec schema plan
+
+    Prints the JSON Schema of the spec file, or of what a command prints.
+    """  # noqa: D301, D400
+    from ckptplan.cli.choices import one_of  # noqa: PLC0415
+    from ckptplan.cli.output import emit  # noqa: PLC0415
+    from ckptplan.render.sheet import to_json  # noqa: PLC0415
+
+    name = one_of(document, _DOCUMENTS, "document")
+    if name == "spec":
+        from ckptplan.spec.reading import spec_json_schema  # noqa: PLC0415
+
+        emit(to_json(spec_json_schema()), output)
+        return
+    from ckptplan.render.schemas import output_schema  # noqa: PLC0415
+
+    emit(to_json(output_schema(name)), output)
+
+
+@app.command()
+def init(output: OutputOption = None) -> None:
+    """\b
+    ckptplan spec init > run.yaml
+
+    Prints a commented spec to start from; it runs as it is.
+    """  # noqa: D301, D400
+    from ckptplan.cli.output import emit  # noqa: PLC0415
+    from ckptplan.spec.starter import STARTER  # noqa: PLC0415
+
+    emit(STARTER, output)
+
+
+@app.command()
+def show(
+    spec: SpecArgument, set_: SetOption = None, format_: FormatOption = Format.TABLE, output: OutputOption = None
+) -> None:
+    """\b
+    ckptplan spec show run.yaml --set cluster.gpus=1024
+
+    Prints every value in force, in SI and for people, and where it came from.
+    """  # noqa: D301, D400
+    from ckptplan import __version__  # noqa: PLC0415
+    from ckptplan.cli.formats import sheet_as  # noqa: PLC0415
+    from ckptplan.cli.output import emit, screen_for, warn  # noqa: PLC0415
+    from ckptplan.load import load  # noqa: PLC0415
+    from ckptplan.render.sheet import Column, Sheet  # noqa: PLC0415
+
+    loaded = load(spec, sets=set_ or [])
+    warn(loaded.warnings)
+    columns = (
+        Column("key", "key", str, right=False),
+        Column("value", "value", show=None),
+        Column("unit", "unit", show=None),
+        Column("text", "value", str, right=False),
+        Column("si", "SI", str, right=False),
+        Column("origin", "from", str, right=False),
+    )
+    rows = tuple((v.key, v.si, v.unit, v.text, _si(v.si, v.unit), v.origin) for v in loaded.values)
+    sheet = Sheet(columns, rows)
+    document: dict[str, object] = {
+        "schema": "ckptplan.spec/1",
+        "ckptplan": __version__,
+        "spec": loaded.si,
+        "values": sheet.records(),
+    }
+    emit(sheet_as(format_, sheet, document, screen_for(output)), output)
+
+
+def _si(value: object, unit: str) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.10g}" if isinstance(value, float) else str(value)
+    return f"{text} {unit}".strip()
+
+
+@app.command()
+def check(specs: SpecsArgument, set_: SetOption = None) -> None:
+    """\b
+    ckptplan spec check run.yaml
+
+    Reads the specs, reports all their faults at once, and exits 1 if there
+    are any.
+    """  # noqa: D301, D400
+    from ckptplan.cli.output import emit, warn  # noqa: PLC0415
+    from ckptplan.load import load  # noqa: PLC0415
+
+    problems = []
+    for name in specs:
+        try:
+            loaded = load(name, sets=set_ or [])
+        except InputError as error:
+            problems += error.problems
+            continue
+        warn(loaded.warnings)
+        emit(f"{name}: ok\n", None)
+    if problems:
+        raise InputError(problems)

@@ -1,0 +1,91 @@
+"""What one failure costs before training goes on: phases of a restart, and the time to load a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ckptplan.cost.scenario import Scenario
+from ckptplan.cost.size import sizes
+from ckptplan.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartCost:
+    """Time from a failure until training goes on, the lost work not included [s].
+
+    ``downtime_s`` is detection and replacement, ``restart_s`` the rest; with a total alone all of it is
+    restart.
+    """
+
+    total_s: float
+    downtime_s: float
+    restart_s: float
+    phases_s: dict[str, float] = field(default_factory=dict)
+    loaded_bytes: float | None = None  # read by all ranks together, if the load time was computed
+
+
+def load_time(bytes_read: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike = 0.0) -> Floats:
+    """Time to load a checkpoint.
+
+    Parameters
+    ----------
+    bytes_read : array_like
+        Bytes that all ranks read together; replicas of a shard are read once per replica. [bytes]
+    bandwidth : array_like
+        Sustained aggregate read bandwidth. [bytes/s]
+    latency : array_like
+        Fixed time of one load. [s]
+
+    Returns
+    -------
+    ndarray
+        Load time. [s]
+
+    Notes
+    -----
+    Valid while storage, not the ranks, is the limit. Frameworks that read once and broadcast take less.
+    """
+    read = np.asarray(bytes_read, dtype=np.float64) / np.asarray(bandwidth, dtype=np.float64)
+    return read + np.asarray(latency, dtype=np.float64)
+
+
+def restart_cost(scenario: Scenario) -> RestartCost:
+    """Downtime and restart of a scenario, by phase where phases are given.
+
+    Raises
+    ------
+    InputError
+        If the load time is to be computed and no read bandwidth is known.
+    """
+    restart = scenario.restart
+    if restart.total_s is not None:
+        return RestartCost(restart.total_s, 0.0, restart.total_s)
+    load_s, loaded = (restart.load_s, None) if restart.load_s is not None else _computed_load(scenario)
+    phases = {
+        "detect": restart.detect_s,
+        "replace": restart.replace_s,
+        "initialise": restart.initialise_s,
+        "load": load_s,
+        "warm_up": restart.warm_up_s,
+    }
+    downtime = phases["detect"] + phases["replace"]
+    rest = phases["initialise"] + phases["load"] + phases["warm_up"]
+    return RestartCost(downtime + rest, downtime, rest, phases, loaded)
+
+
+def _computed_load(scenario: Scenario) -> tuple[float, float]:
+    """Load time and the bytes read: every rank reads what it holds."""
+    bandwidth = scenario.storage.read_bandwidth_bytes_per_s
+    if bandwidth is None:
+        raise InputError(
+            "restart.load is computed from the read bandwidth, which is not given",
+            hint="add storage.read_bandwidth, such as 20 GB/s, or give restart.load or restart.total",
+        )
+    gpus = scenario.cluster.layout.gpus
+    read = gpus * sizes(scenario.model, scenario.cluster).held_per_rank_bytes
+    return float(load_time(read, bandwidth, scenario.storage.latency_s)), read

@@ -1,0 +1,99 @@
+"""The result of planning: frozen, in SI units, one flat record per strategy x method x scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ckptplan.cost.restart import RestartCost
+from ckptplan.cost.saving import SaveCost
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One strategy, accounted by one method, at one number of GPUs and one interval.
+
+    ``method`` is ``young``, ``daly`` or ``exact``: it gives the interval (unless ``given``) and the accounting of the
+    shares. ``goodput`` is by that accounting, ``goodput_exact`` is what using the interval really yields. ``None``
+    stands for "not known" or "not valid here"; ``status`` then says why. Times in seconds, shares of wall time.
+    """
+
+    strategy: str
+    method: str
+    given: bool
+    gpus: int
+    mtbf_s: float
+    restart_s: float
+    stall_s: float
+    flush_s: float
+    effective_stall_s: float
+    interval_floor_s: float
+    interval_s: float
+    interval_steps: int | None
+    save_fraction: float
+    rework_fraction: float
+    restart_fraction: float
+    overhead: float
+    goodput: float | None
+    goodput_exact: float
+    goodput_steps: float | None  # exact goodput of the whole number of steps
+    lost_goodput: float | None  # of a given interval, against the exact optimum of the same strategy and scale
+    lost_gpu_hours: float | None
+    lost_money: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFacts:
+    """Size of the checkpoint at the planned scale. [bytes]"""
+
+    size_bytes: float
+    size_per_gpu_bytes: float
+    size_per_node_bytes: float
+    bytes_per_parameter: float
+    ledger: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureFacts:
+    """Mean time between failures at the planned scale. [s]"""
+
+    mtbf_s: float
+    mtbf_per_gpu_s: float
+    mtbf_per_node_s: float
+    source: str
+    count: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that ``ckptplan optimize`` prints."""
+
+    name: str
+    gpus: int
+    step_time_s: float | None
+    duration_s: float | None
+    checkpoint: CheckpointFacts
+    failures: FailureFacts
+    restart: RestartCost
+    saves: tuple[SaveCost, ...]
+    records: tuple[Record, ...]
+    best: Record  # the optimum with the highest exact goodput at the planned scale
+    binds: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    scales: tuple[int, ...] = field(default=())
+
+    def optima(self) -> tuple[Record, ...]:
+        """The recommended record of each strategy at the planned scale: exact if that method was asked for."""
+        found: dict[str, Record] = {}
+        for record in self.records:
+            if record.given or record.gpus != self.gpus:
+                continue
+            held = found.get(record.strategy)
+            if held is None or record.method == "exact" or record.goodput_exact > held.goodput_exact:
+                found[record.strategy] = record if not (held and held.method == "exact") else held
+        return tuple(found.values())
+
+    def given(self) -> tuple[Record, ...]:
+        """Records of intervals that the user gave, at the planned scale."""
+        return tuple(r for r in self.records if r.given and r.gpus == self.gpus)

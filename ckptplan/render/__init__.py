@@ -1,0 +1,1 @@
+"""Results out: tables for people, JSON, CSV and Markdown for machines and documents. The only room with colours."""

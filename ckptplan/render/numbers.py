@@ -1,0 +1,48 @@
+"""Numbers as the reports print them: seconds stay seconds, shares are percent, nothing loses its magnitude."""
+
+from __future__ import annotations
+
+
+def seconds(value: float | None) -> str:
+    """``1,116 s``, ``24.5 s``, ``5 s``, ``77.2 ms``: an interval is typed into a config in seconds."""
+    if value is None:
+        return "-"
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.3g} s" if abs(value) < 1e-6 else f"{_short(value * 1e6)} us"
+    if 0 < abs(value) < 1:
+        return f"{_short(value * 1e3)} ms"
+    return f"{_short(value)} s"
+
+
+def _short(value: float) -> str:
+    if abs(value) >= 1e15:
+        return f"{value:.3g}"
+    if abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) < 99.95 else f"{value:.0f}"
+
+
+def percent(value: float | None) -> str:
+    """A share of wall time in percent, two digits after the point; the smallest are not rounded to nothing."""
+    if value is None:
+        return "-"
+    shown = 100 * value
+    if 0 < abs(shown) < 0.005:
+        return f"{shown:.1g} %"
+    if abs(shown) >= 1e5:
+        return f"{shown:.3g} %"
+    return f"{shown:.2f} %"
+
+
+def points(value: float | None) -> str:
+    """A difference of two shares, in percentage points."""
+    if value is None:
+        return "-"
+    return f"{100 * value:.2f} points"
+
+
+def whole(value: float | None) -> str:
+    """A count with thousands separators."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"

@@ -1,0 +1,42 @@
+"""The JSON document ``ckptplan.plan/1`` and the list of several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ckptplan import __version__
+from ckptplan.plan.record import Plan
+from ckptplan.render.plan_sheet import plan_sheet
+
+SCHEMA = "ckptplan.plan/1"
+LIST_SCHEMA = "ckptplan.plans/1"
+
+
+def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """One plan as a JSON-ready mapping; ``spec`` is what was in force, in SI units."""
+    return {
+        "schema": SCHEMA,
+        "ckptplan": __version__,
+        "spec": dict(spec),
+        "checkpoint": asdict(plan.checkpoint),
+        "failures": asdict(plan.failures),
+        "restart": {
+            "total_s": plan.restart.total_s,
+            "downtime_s": plan.restart.downtime_s,
+            "restart_s": plan.restart.restart_s,
+            "phases_s": dict(plan.restart.phases_s),
+        },
+        "plans": plan_sheet(plan).records(),
+        "binds": list(plan.binds),
+        "assumptions": list(plan.assumptions),
+        "warnings": [*warnings, *plan.warnings],
+    }
+
+
+def plans_document(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One document for one spec; a list of them, under its own schema name, for several."""
+    if len(documents) == 1:
+        return dict(documents[0])
+    return {"schema": LIST_SCHEMA, "ckptplan": __version__, "documents": list(documents)}

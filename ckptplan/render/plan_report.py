@@ -1,0 +1,105 @@
+"""The report of ``ckptplan optimize``: the answer first, then the table that accounts for every hour, then why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ckptplan.plan.record import Plan, Record
+from ckptplan.render.numbers import points, seconds, whole
+from ckptplan.render.plan_sheet import reading_sheet
+from ckptplan.render.screen import Screen
+from ckptplan.render.sheet import printable, to_markdown
+from ckptplan.units import format_percent, format_size, format_time
+
+
+def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = (), money: str = "") -> str:
+    """The whole report for people. ``assumed`` are values that the spec left to defaults."""
+    sheet, notes = reading_sheet(plan)
+    parts = [
+        screen.paragraph(f"{printable(plan.name)} ({whole(plan.gpus)} GPUs)") + "\n",
+        _lines(screen, answers(plan)),
+        _lines(screen, habits(plan)),
+        screen.paragraph(facts(plan)) + "\n",
+        screen.table(sheet),
+        _footnotes(screen, notes),
+        screen.bullets("What binds", map(printable, plan.binds)),
+        screen.bullets("What is assumed", map(printable, (*plan.assumptions, *assumed))),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def markdown(plan: Plan) -> str:
+    """The report as Markdown: title, answers, table, notes."""
+    sheet, notes = reading_sheet(plan)
+    parts = [f"## {printable(plan.name)} ({whole(plan.gpus)} GPUs)\n"]
+    parts += ["\n".join(f"- {text}" for text in (*answers(plan), *habits(plan))) + "\n"]
+    parts += [facts(plan) + "\n", to_markdown(sheet)]
+    if notes:
+        parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
+    return "\n".join(parts)
+
+
+def answers(plan: Plan) -> list[str]:
+    """One sentence per strategy, with the number to type; the best strategy is named."""
+    optima = plan.optima()
+    several = len(optima) > 1
+    return [_answer(plan, record, several and record is plan.best) for record in optima]
+
+
+def _answer(plan: Plan, record: Record, best: bool) -> str:
+    text = f"{printable(record.strategy)}: save every {_interval(plan, record)}; goodput {format_percent(record.goodput_exact)}"
+    return text + (" (best)" if best else "")
+
+
+def _interval(plan: Plan, record: Record) -> str:
+    if record.interval_steps is None or plan.step_time_s is None:
+        return seconds(record.interval_s)
+    exact = record.interval_steps * plan.step_time_s
+    text = f"{seconds(record.interval_s)} = {whole(record.interval_steps)} steps of {seconds(plan.step_time_s)}"
+    # The optimum is seldom a whole number of steps: say so rather than print an equation that is not one.
+    return text if seconds(exact) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(exact)})"
+
+
+def habits(plan: Plan) -> list[str]:
+    """What each given interval costs against the optimum of its strategy."""
+    chosen: dict[tuple[str, float], Record] = {}
+    for record in plan.given():
+        chosen[record.strategy, record.interval_s] = record
+    return [_habit(plan, record) for record in chosen.values()]
+
+
+def _habit(plan: Plan, record: Record) -> str:
+    lost = record.lost_goodput or 0.0
+    text = (
+        f"{printable(record.strategy)} at the given {_interval(plan, record)}: goodput "
+        f"{format_percent(record.goodput_exact)}, {points(lost)} below its optimum"
+    )
+    if record.lost_gpu_hours is not None and plan.duration_s is not None:
+        text += f", {whole(record.lost_gpu_hours)} GPU-hours in {format_time(plan.duration_s)}"
+    if record.lost_money is not None:
+        text += f", worth {whole(record.lost_money)} at the given price"
+    return text
+
+
+def facts(plan: Plan) -> str:
+    """Size, MTBF and restart, on one line."""
+    size, failures, restart = plan.checkpoint, plan.failures, plan.restart
+    return (
+        f"Checkpoint {format_size(size.size_bytes)} ({format_size(size.size_per_gpu_bytes)} per GPU). "
+        f"MTBF {_hours(failures.mtbf_s)} ({_hours(failures.mtbf_per_gpu_s)} per GPU). "
+        f"Restart {format_time(restart.total_s)} ({format_percent(restart.total_s / failures.mtbf_s)} of the MTBF)."
+    )
+
+
+def _hours(value_s: float) -> str:
+    hours = value_s / 3600
+    return f"{hours:,.0f} h" if hours >= 1000 else f"{hours:.3g} h"
+
+
+def _lines(screen: Screen, texts: Sequence[str]) -> str:
+    return "".join(screen.paragraph(text, indent="  ", first="") + "\n" for text in texts)
+
+
+def _footnotes(screen: Screen, notes: Sequence[str]) -> str:
+    lines = [screen.paragraph(text, indent="    ", first=f"[{i}] ") for i, text in enumerate(notes, start=1)]
+    return "".join(line + "\n" for line in lines)

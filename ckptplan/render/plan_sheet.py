@@ -1,0 +1,90 @@
+"""The goodput table: one row per record of a plan. One list of columns serves table, CSV, JSON and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ckptplan.plan.record import Plan, Record
+from ckptplan.render.numbers import percent, seconds, whole
+from ckptplan.render.sheet import Column, Sheet, plain
+
+_COLUMNS = (
+    Column("spec", show=None),
+    Column("strategy", "strategy", right=False),
+    Column("method", "method", right=False),
+    Column("given", show=None),
+    Column("gpus", "GPUs", whole),
+    Column("mtbf_s", "MTBF", seconds),
+    Column("restart_s", show=None),
+    Column("stall_s", "stall", seconds),
+    Column("flush_s", "flush", seconds),
+    Column("effective_stall_s", "effective", seconds),
+    Column("interval_floor_s", show=None),
+    Column("interval_s", "interval", seconds),
+    Column("interval_steps", "steps", whole),
+    Column("save_fraction", "save", percent),
+    Column("rework_fraction", "rework", percent),
+    Column("restart_fraction", "restart", percent),
+    Column("overhead", show=None),
+    Column("goodput", "goodput", percent),
+    Column("goodput_exact", "exact", percent),
+    Column("goodput_steps", show=None),
+    Column("lost_goodput", "lost", percent),
+    Column("lost_gpu_hours", show=None),
+    Column("lost_money", show=None),
+    Column("status", show=None),
+)
+
+
+def plan_sheet(plan: Plan) -> Sheet:
+    """Every record of a plan under the machine names."""
+    rows = tuple(tuple(_raw(plan, record, column.key) for column in _COLUMNS) for record in plan.records)
+    return Sheet(_COLUMNS, rows)
+
+
+def _raw(plan: Plan, record: Record, key: str) -> object:
+    return plan.name if key == "spec" else getattr(record, key)
+
+
+def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
+    """The sheet as people read it, and its footnotes: columns that say nothing here are left out."""
+    notes = tuple(dict.fromkeys(r.status for r in plan.records if r.status != "ok"))
+    hidden = _idle_columns(plan)
+    columns = [replace(c, show=None) if c.key in hidden else c for c in _COLUMNS]
+    at = {column.key: number for number, column in enumerate(columns)}
+    columns[at["status"]] = Column("status", "note", plain, right=False)
+    columns[at["method"]] = Column("method", "method", plain, right=False)
+    rows = []
+    for record in plan.records:
+        row = [_raw(plan, record, column.key) for column in columns]
+        row[at["method"]] = f"{record.method}, given" if record.given else record.method
+        row[at["status"]] = f"[{notes.index(record.status) + 1}]" if record.status in notes else ""
+        rows.append(tuple(row))
+    if not notes:
+        columns[at["status"]] = replace(columns[at["status"]], show=None)
+    best = frozenset(i for i, record in enumerate(plan.records) if record is plan.best)
+    return Sheet(tuple(columns), tuple(rows), best), notes
+
+
+def _idle_columns(plan: Plan) -> set[str]:
+    records = plan.records
+    idle = set()
+    if len(plan.scales) == 1:
+        idle |= {"gpus", "mtbf_s"}
+    if not any(record.flush_s for record in records):
+        idle |= {"flush_s"}
+    if all(record.effective_stall_s == record.stall_s for record in records):
+        idle |= {"effective_stall_s"}
+    if plan.step_time_s is None:
+        idle |= {"interval_steps"}
+    if all(record.goodput == record.goodput_exact for record in records):
+        idle |= {"goodput_exact"}
+    if not any(record.given for record in records):
+        idle |= {"lost_goodput"}
+    return idle
+
+
+def records_of(plans: Sequence[Plan]) -> list[Sheet]:
+    """The machine sheets of several plans, with equal columns."""
+    return [plan_sheet(plan) for plan in plans]

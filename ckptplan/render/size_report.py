@@ -1,0 +1,152 @@
+"""The report of ``ckptplan size``: the ledger, who holds and writes what, and how long a save takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ckptplan import __version__
+from ckptplan.cost.saving import SaveCost, save_cost
+from ckptplan.cost.scenario import Scenario, Scope
+from ckptplan.cost.size import Sizes, sizes, state_sizes
+from ckptplan.cost.state import bytes_per_parameter
+from ckptplan.render.numbers import seconds, whole
+from ckptplan.render.screen import Screen
+from ckptplan.render.sheet import Column, Sheet, printable, to_markdown
+from ckptplan.units import format_size
+
+_STATES = (
+    Column("state", "state", str, right=False),
+    Column("kind", show=None),
+    Column("scope", show=None),
+    Column("bytes_per_parameter", "bytes/parameter", lambda value: f"{value:.4g}" if value >= 1e-3 else "-"),
+    Column("size_bytes", "size", format_size),
+    Column("loss", show=None),
+    Column("source", show=None),
+)
+_SAVES = (
+    Column("strategy", "save", str, right=False),
+    Column("mode", "mode", str, right=False),
+    Column("stall_s", "stall", seconds),
+    Column("flush_s", "flush", seconds),
+    Column("host_memory_per_node_bytes", "host memory/node", format_size),
+    Column("binds", "bound by", str, right=False),
+)
+
+
+def state_sheet(scenario: Scenario) -> Sheet:
+    """One row per state of the checkpoint."""
+    rows = tuple(
+        (
+            item.state.name,
+            str(item.state.kind),
+            str(item.state.scope),
+            item.bytes_per_parameter,
+            item.total_bytes,
+            item.state.loss,
+            item.state.source,
+        )
+        for item in state_sizes(scenario.model, scenario.cluster)
+    )
+    return Sheet(_STATES, rows)
+
+
+def save_sheet(costs: Sequence[SaveCost]) -> Sheet:
+    """One row per strategy: what a save costs."""
+    rows = tuple((c.name, str(c.mode), c.stall_s, c.flush_s, c.host_memory_per_node_bytes, c.binds) for c in costs)
+    return Sheet(_SAVES, rows)
+
+
+def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON document ``ckptplan.size/1``."""
+    return {
+        "schema": "ckptplan.size/1",
+        "ckptplan": __version__,
+        "spec": dict(spec),
+        "ledger": scenario.model.ledger.name,
+        "states": state_sheet(scenario).records(),
+        "omits": list(scenario.model.ledger.omits),
+        "size": {
+            **asdict(_sizes(scenario)),
+            "bytes_per_parameter": bytes_per_parameter(scenario.model),
+        },
+        "saves": save_sheet(_costs(scenario)).records(),
+    }
+
+
+def report(scenario: Scenario, screen: Screen) -> str:
+    """Answer, ledger, division among ranks, saves, what a loss costs, what is not saved."""
+    ledger = scenario.model.ledger
+    parts = [
+        screen.paragraph(_answer(scenario)) + "\n",
+        screen.table(state_sheet(scenario)),
+        _lines(screen, _division(scenario)),
+        screen.table(save_sheet(_costs(scenario))),
+        screen.bullets("What a save without it costs", _losses(scenario)),
+        screen.bullets("What is not saved", ledger.omits),
+        screen.paragraph(f"Ledger: {ledger.name} ({printable(ledger.source)})", indent="  ", first="") + "\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def markdown(scenario: Scenario) -> str:
+    """The same as Markdown."""
+    parts = [
+        f"## {_answer(scenario)}\n",
+        to_markdown(state_sheet(scenario)),
+        "\n".join(f"- {text}" for text in (*_division(scenario), *_losses(scenario))) + "\n",
+        to_markdown(save_sheet(_costs(scenario))),
+    ]
+    return "\n".join(parts)
+
+
+def _sizes(scenario: Scenario) -> Sizes:
+    return sizes(scenario.model, scenario.cluster, spread_replicas=all(s.spread_replicas for s in scenario.saves))
+
+
+def _costs(scenario: Scenario) -> list[SaveCost]:
+    return [save_cost(save, scenario) for save in scenario.saves]
+
+
+def _answer(scenario: Scenario) -> str:
+    total = _sizes(scenario).total_bytes
+    each = bytes_per_parameter(scenario.model)
+    return (
+        f"{printable(scenario.name)}: a checkpoint of {whole(scenario.model.parameters)} parameters holds "
+        f"{format_size(total)} ({each:.4g} bytes per parameter)"
+    )
+
+
+def _division(scenario: Scenario) -> list[str]:
+    size = _sizes(scenario)
+    return [
+        f"Each GPU holds {format_size(size.held_per_rank_bytes)} of it and writes "
+        f"{format_size(size.written_per_rank_bytes)}; a node of {scenario.cluster.gpus_per_node} writes "
+        f"{format_size(size.written_per_node_bytes)} (the busiest ones).",
+        f"Layout: {_layout(scenario)}; {whole(size.distinct_shards)} distinct shards, weights on "
+        f"{whole(size.replicas_of_weights)} replicas, optimizer states on {whole(size.replicas_of_optimizer)}; "
+        "every shard is written once.",
+    ]
+
+
+def _layout(scenario: Scenario) -> str:
+    layout = scenario.cluster.layout
+    axes = ("tensor", "pipeline", "context", "expert", "data", "replicas")
+    named = [f"{axis} {getattr(layout, axis)}" for axis in axes if getattr(layout, axis) > 1]
+    return ", ".join([*named, str(layout.shard)])
+
+
+def _losses(scenario: Scenario) -> list[str]:
+    states = scenario.model.ledger.states
+    return [
+        f"{printable(s.name)}: {printable(s.loss)}{_small(s.scope)}" for s in states if s.loss
+    ]
+
+
+def _small(scope: Scope) -> str:
+    return "" if scope is Scope.PARAMETER else f" (one per {scope})" if scope is not Scope.JOB else ""
+
+
+def _lines(screen: Screen, texts: Sequence[str]) -> str:
+    return "".join(screen.paragraph(text, indent="  ", first="") + "\n" for text in texts)

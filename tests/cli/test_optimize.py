@@ -1,0 +1,285 @@
+"""``ckptplan optimize`` as its users see it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ckptplan.load import shipped_configs
+from ckptplan.render.schemas import output_schema, record_schema
+from tests.cli.harness import ckptplan, environment
+
+
+def document(*arguments: str) -> dict:
+    """The JSON document of a command that succeeds."""
+    ran = ckptplan("optimize", *arguments, "--format", "json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def rows(doc: dict, **wanted: object) -> list[dict]:
+    """Records with the wanted values."""
+    return [row for row in doc["plans"] if all(row[key] == value for key, value in wanted.items())]
+
+
+def test_answer_comes_first_and_names_the_number_to_type() -> None:
+    """The first lines say what to type, in seconds and steps."""
+    ran = ckptplan("optimize", "llama3-405b")
+    head = ran.out.splitlines()[:5]
+    assert any("save every 1,116 s = 223 steps of 5 s" in line for line in head)
+    assert any("save every 330 s = 66 steps of 5 s" in line for line in head)
+
+
+def test_quiet_prints_only_the_number() -> None:
+    """-q prints whole steps; seconds where no step time is known."""
+    assert ckptplan("optimize", "llama3-405b", "-q").out == "66\n"
+    assert ckptplan("optimize", "llama3-405b", "--strategy", "synchronous", "-q").out == "223\n"
+
+
+def test_first_order_rows_reproduce_the_published_table() -> None:
+    """Llama 3 405B to first order: 1,156 s, 5.2 + 5.2 + 5.4 %; 334 s, 1.5 + 1.5 %, goodput 91.6 %."""
+    doc = document("llama3-405b", "--set", "save[asynchronous].flush=0 s")
+    assert doc["failures"]["mtbf_s"] == pytest.approx(11135.08353, rel=1e-9)
+    assert doc["failures"]["mtbf_per_gpu_s"] / 3600 == pytest.approx(50677.0, abs=0.5)
+    (slow,) = rows(doc, strategy="synchronous", method="young")
+    assert round(slow["interval_s"]) == 1156
+    assert [round(100 * slow[k], 1) for k in ("save_fraction", "rework_fraction", "restart_fraction")] == [5.2, 5.2, 5.4]
+    (fast,) = rows(doc, strategy="asynchronous", method="young")
+    assert round(fast["interval_s"]) == 334
+    assert [round(100 * fast[k], 1) for k in ("save_fraction", "rework_fraction")] == [1.5, 1.5]
+    assert round(100 * fast["goodput"], 1) == 91.6
+
+
+def test_exact_rows_sum_to_one() -> None:
+    """Save, rework, restart and goodput of each exact row sum to one, for every shipped config."""
+    for config in shipped_configs():
+        for row in rows(document(config.name), method="exact"):
+            total = sum(row[k] for k in ("save_fraction", "rework_fraction", "restart_fraction", "goodput"))
+            assert total == pytest.approx(1.0, abs=1e-12)
+            assert row["overhead"] == pytest.approx(1 / row["goodput"] - 1, rel=1e-9)
+
+
+def test_given_intervals_cost() -> None:
+    """One hour and five minutes with a 60 s stall: 17.8 and 21.3 % to first order, 6.5 and 7.6 points lost exactly."""
+    doc = document("llama3-405b", "--strategy", "synchronous", "--interval", "1h", "--steps", "60")
+    hour, five = rows(doc, given=True, method="young")
+    assert hour["interval_steps"] == 720
+    assert round(100 * (hour["save_fraction"] + hour["rework_fraction"]), 1) == 17.8
+    assert round(100 * (five["save_fraction"] + five["rework_fraction"]), 1) == 21.3
+    hour, five = rows(doc, given=True, method="exact")
+    assert hour["lost_goodput"] == pytest.approx(0.85255 - 0.78721, abs=1e-5)
+    assert five["lost_goodput"] == pytest.approx(0.85255 - 0.77692, abs=1e-5)
+    assert hour["lost_gpu_hours"] == pytest.approx(hour["lost_goodput"] * 16384 * 54 * 24, rel=1e-12)
+
+
+def test_money() -> None:
+    """A price turns lost GPU-hours into money, in the sentence too."""
+    arguments = ("llama3-405b", "--strategy", "synchronous", "--interval", "1h", "--gpu-hour-price", "2.5")
+    (row,) = rows(document(*arguments), given=True, method="exact")
+    assert row["lost_money"] == pytest.approx(2.5 * row["lost_gpu_hours"], rel=1e-12)
+    assert f"{row['lost_money']:,.0f}" in ckptplan("optimize", *arguments).out
+
+
+def test_scales() -> None:
+    """1,024 GPUs: 49.5 h, 77 min, 2.6 %; 100,000 GPUs: about 30 min, out of the first-order regime and said so."""
+    doc = document("llama3-405b", "--strategy", "synchronous", "--gpus", "1024,100000")
+    (small,) = rows(doc, gpus=1024, method="young")
+    assert small["mtbf_s"] / 3600 == pytest.approx(49.489, abs=1e-3)
+    assert round(small["interval_s"] / 60) == 77
+    assert 100 * (small["save_fraction"] + small["rework_fraction"]) == pytest.approx(2.595, abs=5e-4)
+    (large,) = rows(doc, gpus=100000, method="young")
+    assert large["mtbf_s"] / 60 == pytest.approx(30.4, abs=0.05)
+    assert "first order is" in large["status"]
+    assert any("MTBF" in warning and "100,000" in warning for warning in doc["warnings"])
+    (exact,) = rows(doc, gpus=100000, method="exact")
+    assert exact["goodput"] == pytest.approx(0.55057, abs=1e-5)
+
+
+@pytest.mark.parametrize("gpus", [1, 8, 1000, 10**6, 10**7])
+@pytest.mark.parametrize("parameters", ["1e3", "1e15"])
+@pytest.mark.parametrize("restart", ["0 s", "100 d"])
+def test_extremes_are_finite_and_ordered(gpus: int, parameters: str, restart: str) -> None:
+    """From one GPU to ten million, tiny to absurd models, no restart to hopeless ones: goodput stays in [0, 1]."""
+    doc = document(
+        "llama3-70b", "--gpus", str(gpus), "--set", f"model.parameters={parameters}", "--set", f"restart={{total: {restart}}}"
+    )
+    for row in doc["plans"]:
+        assert 0 <= row["goodput_exact"] <= 1
+        assert row["goodput"] is None or 0 <= row["goodput"] <= 1
+        assert row["interval_s"] >= row["interval_floor_s"]
+        assert row["interval_s"] > 0
+        assert row["status"]
+    for row in rows(doc, method="exact"):
+        same = [r for r in doc["plans"] if (r["strategy"], r["gpus"]) == (row["strategy"], row["gpus"])]
+        assert all(row["goodput_exact"] >= other["goodput_exact"] * (1 - 1e-12) for other in same)
+
+
+def test_first_order_beyond_one_is_null() -> None:
+    """Where the first-order sum passes one, goodput is null and the exact value stands beside it."""
+    doc = document("llama3-405b", "--gpus", "1000000", "--strategy", "synchronous")
+    (row,) = rows(doc, gpus=1000000, method="young")
+    assert row["overhead"] > 1
+    assert row["goodput"] is None
+    assert 0 < row["goodput_exact"] < 1
+    assert "not valid here" in row["status"]
+
+
+def test_json_validates_against_the_published_schema() -> None:
+    """The documents of one and of several specs hold their schemas."""
+    jsonschema.validate(document("llama3-405b", "--interval", "1h"), output_schema("plan"))
+    both = document("llama3-405b", "opt-175b")
+    assert both["schema"] == "ckptplan.plans/1"
+    jsonschema.validate(both, output_schema("plans"))
+
+
+def test_csv_has_the_columns_of_the_json_records() -> None:
+    """The CSV re-reads to the very numbers of the JSON document."""
+    doc = document("llama3-405b", "--interval", "1h")
+    ran = ckptplan("optimize", "llama3-405b", "--interval", "1h", "--format", "csv")
+    table = list(csv.DictReader(io.StringIO(ran.out)))
+    assert list(table[0]) == list(record_schema()["properties"])
+    for read, row in zip(table, doc["plans"], strict=True):
+        for key, value in row.items():
+            if isinstance(value, bool):
+                assert read[key] == str(value).lower()
+            elif isinstance(value, float | int):
+                assert float(read[key]) == value
+            else:
+                assert read[key] == (value or "")
+
+
+def test_fail_under() -> None:
+    """--fail-under exits 3 when the plan, or the given interval, is below; the report is printed all the same."""
+    assert ckptplan("optimize", "llama3-405b", "--fail-under", "0.9").code == 0
+    ran = ckptplan("optimize", "llama3-405b", "--fail-under", "0.93")
+    assert ran.code == 3
+    assert "save every" in ran.out
+    assert "0.93" in ran.err
+    assert ckptplan("optimize", "llama3-405b", "--interval", "1h", "--fail-under", "0.9").code == 3
+
+
+def test_asynchronous_interval_below_the_floor_is_raised_and_said() -> None:
+    """An interval shorter than the flush is raised to it."""
+    doc = document("lab-64", "--strategy", "asynchronous", "--interval", "1min")
+    (row,) = rows(doc, given=True, method="exact")
+    assert row["interval_s"] == pytest.approx(0.98 * 757.7, rel=1e-3)
+    assert "raised" in row["status"]
+
+
+def test_specs_from_standard_input() -> None:
+    """A dash reads the spec from standard input."""
+    starter = ckptplan("spec", "init").out
+    ran = ckptplan("optimize", "-", stdin=starter.encode())
+    assert ran.code == 0
+    assert "save every" in ran.out
+
+
+def test_set_and_environment_override_the_spec_in_order() -> None:
+    """Flag > environment > spec."""
+    name = {"CKPTPLAN_SPEC__TRAINING__STEP_TIME": "10 s"}
+    assert ckptplan("optimize", "llama3-405b", "-q", env=name).out == "33\n"
+    assert ckptplan("optimize", "llama3-405b", "-q", "--set", "training.step_time=20 s", env=name).out == "17\n"
+    assert ckptplan("optimize", "llama3-405b", env={"CKPTPLAN_FORMAT": "csv"}).out.startswith("spec,strategy,")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_width(columns: int) -> None:
+    """At any width no line is longer than it, and no number is cut."""
+    ran = ckptplan("optimize", "llama3-405b", "--interval", "1h", env={"COLUMNS": str(columns)})
+    assert max(map(len, ran.out.splitlines())) <= columns
+    for number in ("1,116 s", "3,600 s", "85.26 %", "78.72 %"):
+        assert number in ran.out.replace("\n", " ")
+    assert "..." not in ran.out
+
+
+def test_pipe_has_no_escape_codes_and_no_width() -> None:
+    """Piped output is plain text with whole lines."""
+    ran = ckptplan("optimize", "llama3-405b")
+    assert "\x1b" not in ran.out
+    assert "..." not in ran.out
+
+
+def _on_terminal(env: dict[str, str]) -> str:
+    """What the command writes to a real pseudo-terminal of 120 columns."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "ckptplan", "optimize", "llama3-405b"]
+    process = subprocess.Popen(
+        command, stdin=follower, stdout=follower, stderr=subprocess.DEVNULL, env=environment({"COLUMNS": "120", **env})
+    )
+    os.close(follower)
+    found = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        found += part
+    os.close(leader)
+    assert process.wait() == 0
+    return found.decode()
+
+
+def test_terminal_colours() -> None:
+    """A terminal gets emphasis, NO_COLOR and TERM=dumb take it away."""
+    assert "\x1b[1m" in _on_terminal({"TERM": "xterm"})
+    assert "\x1b" not in _on_terminal({"TERM": "xterm", "NO_COLOR": "1"})
+    assert "\x1b" not in _on_terminal({"TERM": "dumb"})
+
+
+def test_ascii_locale(tmp_path: Path) -> None:
+    """An ASCII locale gets ASCII, also for a name that it cannot show, and a name cannot steer the terminal."""
+    text = ckptplan("spec", "init").out.split("\n", 1)[1]
+    path = tmp_path / "run.yaml"
+    lines = [line for line in text.splitlines() if not line.startswith("name:")]
+    path.write_text('name: "caf\\xe9 \\e[31mred"\n' + "\n".join(lines), encoding="utf-8")
+    ascii_only = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ran = ckptplan("optimize", str(path), env=ascii_only)
+    assert ran.code in (0, 1), ran.err
+    assert ran.out.isascii()
+    assert "\x1b" not in ran.out + ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_markdown() -> None:
+    """Markdown holds the answers and a table of equal width."""
+    ran = ckptplan("optimize", "llama3-405b", "--format", "markdown")
+    table = [line for line in ran.out.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in table}) == 1
+    assert "save every 1,116 s" in ran.out
+
+
+@pytest.mark.parametrize("command", [[], ["optimize"], ["size"], ["methods"], ["configs"], ["spec", "show"], ["spec", "init"], ["spec", "check"], ["spec", "schema"]])
+def test_help_fits_80_columns_and_opens_with_an_example(command: list[str]) -> None:
+    """Every help page is at most 80 columns wide and shows a command that runs before anything else."""
+    ran = ckptplan(*command, "--help", env={"COLUMNS": "80"})
+    assert ran.code == 0
+    lines = [line.strip() for line in ran.out.splitlines() if line.strip()]
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert lines[1].startswith("ckptplan ")
+
+
+def test_exit_codes_are_in_the_help() -> None:
+    """The table of exit codes stands in --help."""
+    text = " ".join(ckptplan("--help").out.split())
+    for code in ("0 ok", "1 the input", "2 usage", "3 a requested", "70 a bug", "130 interrupted"):
+        assert code in text
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    """``| head -1`` ends quietly."""
+    command = f"{sys.executable} -m ckptplan optimize llama3-405b | head -1"
+    done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=True)  # noqa: S602
+    assert done.stderr.count("Traceback") == 0
+    assert done.stderr.count("BrokenPipe") == 0
+    assert done.stdout.count("\n") == 1

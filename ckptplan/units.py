@@ -1,6 +1,6 @@
 """Quantities as people write them ("2 TB/s", "3.09 h", "95 %") to SI floats, and back.
 
-Names are case-sensitive: ``GB`` is 1e9 bytes, ``GiB`` is 2^30 bytes, ``Gbit`` is 1e9 bits. A year is 365 days;
+Names are case-sensitive: ``GB`` is 1e9 bytes, ``GiB`` is 2^30 bytes, ``Gbit`` is 1e9 bits. A year has 365 d;
 months have no fixed length and are refused, as is everything that two readers could read differently.
 """
 
@@ -271,12 +271,11 @@ def _shown(value: object) -> str:
 
 
 def format_time(seconds: float | None) -> str:
-    """``77.2 ms``, ``5 s``, ``1,116 s``, ``3.09 h``, ``54 d``, ``5.79 years``: three digits, whole seconds."""
+    """``77.2 ms``, ``5 s``, ``1,116 s``, ``3.09 h``, ``54 d``, ``5.79 years``: three digits or more."""
     if seconds is None or not math.isfinite(seconds) or abs(seconds) < 9999.5:
         return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")), 3)
-    for size, unit, least in ((_YEAR, "years", 2 * _YEAR), (_DAY, "d", 10 * _DAY), (_HOUR, "h", 0.0)):
-        if abs(seconds) >= least:
-            break
+    longer = ((_YEAR, "years", 2 * _YEAR), (_DAY, "d", 10 * _DAY), (_HOUR, "h", 0.0))
+    size, unit, _ = next(step for step in longer if abs(seconds) >= step[2])
     return f"{_digits(seconds / size, 3)} {unit}"
 
 

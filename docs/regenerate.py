@@ -15,7 +15,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.DOTALL)
-HELP_PAGES = ("", "optimize", "size", "methods", "configs", "spec", "spec init", "spec check", "spec show", "spec schema")
+HELP_PAGES = (
+    "",
+    "optimize",
+    "size",
+    "methods",
+    "configs",
+    "spec",
+    "spec init",
+    "spec check",
+    "spec show",
+    "spec schema",
+)
 SCHEMAS = ("spec", "plan", "plans", "size")
 
 

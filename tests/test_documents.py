@@ -45,8 +45,8 @@ def test_console_blocks_hold_what_the_command_prints(page: str, command: str, ou
 def test_inline_commands_run(command: str, tmp_path: Path) -> None:
     """Each complete command in running text exits 0, from an empty folder with a fresh starter spec in it."""
     shell_command = command.replace("ckptplan", f"{sys.executable} -m ckptplan", 1)
-    subprocess.run(f"{sys.executable} -m ckptplan spec init -o run.yaml", shell=True, cwd=tmp_path, check=True)  # noqa: S602
-    done = subprocess.run(shell_command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S602
+    subprocess.run(f"{sys.executable} -m ckptplan spec init -o run.yaml", shell=True, cwd=tmp_path, check=True)
+    done = subprocess.run(shell_command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -74,7 +74,7 @@ def test_the_set_up_command_of_the_readme_works(tmp_path: Path) -> None:
     for name in ("ckptplan", "configs"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("CKPTPLAN_", "PYTHONPATH", "VIRTUAL_ENV"))}
-    done = subprocess.run(  # noqa: S602 - the README is ours
+    done = subprocess.run(
         commands[0], shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

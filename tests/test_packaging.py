@@ -51,7 +51,18 @@ def test_wheel_runs_outside_the_source_tree(wheel: Path, tmp_path: Path) -> None
     """Installed from the wheel, a shipped config is found by name from any folder."""
     site = tmp_path / "site"
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target", str(site), str(wheel)],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--no-deps",
+            "--no-index",
+            "--quiet",
+            "--target",
+            str(site),
+            str(wheel),
+        ],
         check=True,
         capture_output=True,
     )

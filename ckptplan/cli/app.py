@@ -40,7 +40,7 @@ def _main(
     ckptplan optimize llama3-405b
 
     How often to save a training checkpoint, what that costs, and what to change first.
-    """  # noqa: D301, D400
+    """
 
 
 app.command("optimize")(optimize.optimize)

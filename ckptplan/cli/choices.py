@@ -24,7 +24,7 @@ def one_of(value: str, valid: Sequence[str], option: str) -> str:
 
 def methods_named(names: Sequence[str] | None) -> tuple[str, ...]:
     """The methods asked for, in the registry's order; all of them by default."""
-    from ckptplan.plan import METHOD_NAMES  # noqa: PLC0415
+    from ckptplan.plan import METHOD_NAMES
 
     if not names:
         return METHOD_NAMES
@@ -58,7 +58,8 @@ def scales(text: str | None) -> list[int]:
             count = 0
         if not 1 <= count <= _MOST_GPUS:
             raise UsageError(
-                f"--gpus {text}: {part.strip()!r} is not a number of GPUs", hint="write for example 1024,16384"
+                f"--gpus {text}: {part.strip()!r} is not a number of GPUs",
+                hint="write for example 1024,16384",
             )
         found.append(count)
     return found

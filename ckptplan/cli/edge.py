@@ -25,7 +25,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    from ckptplan.cli.app import app  # noqa: PLC0415 - nothing is imported before the streams are safe
+    from ckptplan.cli.app import app  # nothing is imported before the streams are safe
 
     try:
         result = app(args=list(arguments), prog_name="ckptplan", standalone_mode=False)
@@ -39,7 +39,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         raise
     except MemoryError:
         return _say("error: out of memory", EXIT_INPUT)
-    except Exception as error:  # noqa: BLE001 - the last net: a bug must not end in a traceback
+    except Exception as error:
         return _bug(error)
     return result if isinstance(result, int) else EXIT_OK
 

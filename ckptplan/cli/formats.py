@@ -20,10 +20,10 @@ def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], screen: Screen
         ]
         return to_json(plans_document(documents))
     if format_ is Format.CSV:
-        from ckptplan.render.plan_sheet import plan_sheet  # noqa: PLC0415
+        from ckptplan.render.plan_sheet import plan_sheet
 
         return to_csv([plan_sheet(plan) for _, plan in plans])
-    from ckptplan.render.plan_report import markdown, report  # noqa: PLC0415
+    from ckptplan.render.plan_report import markdown, report
 
     if format_ is Format.MARKDOWN:
         return "\n".join(markdown(plan) for _, plan in plans)

@@ -20,12 +20,12 @@ def methods(
 
     Lists the optimizers, or prints one with its equation, assumptions,
     validity and source.
-    """  # noqa: D301, D400
-    from ckptplan.cli.choices import one_of  # noqa: PLC0415
-    from ckptplan.cli.formats import sheet_as  # noqa: PLC0415
-    from ckptplan.cli.output import emit, screen_for  # noqa: PLC0415
-    from ckptplan.interval.methods import METHODS  # noqa: PLC0415
-    from ckptplan.render.method_page import method_page, methods_document, methods_sheet  # noqa: PLC0415
+    """
+    from ckptplan.cli.choices import one_of
+    from ckptplan.cli.formats import sheet_as
+    from ckptplan.cli.output import emit, screen_for
+    from ckptplan.interval.methods import METHODS
+    from ckptplan.render.method_page import method_page, methods_document, methods_sheet
 
     screen = screen_for(output)
     shown = tuple(METHODS.values()) if name is None else (METHODS[one_of(name, tuple(METHODS), "method")],)

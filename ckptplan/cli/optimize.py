@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +21,8 @@ def optimize(
         typer.Option(metavar="TIME", help="Also evaluate this interval, e.g. 1h (work between saves). Repeatable."),
     ] = None,
     steps: Annotated[
-        list[int] | None, typer.Option(metavar="N", min=1, help="Also evaluate an interval of N steps. Repeatable.")
+        list[int] | None,
+        typer.Option(metavar="N", min=1, help="Also evaluate an interval of N steps. Repeatable."),
     ] = None,
     gpus: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Further numbers of GPUs, the MTBF per GPU held.")
@@ -32,12 +32,18 @@ def optimize(
         typer.Option(metavar="NAME", envvar="CKPTPLAN_METHOD", help="young, daly or exact; default all. Repeatable."),
     ] = None,
     strategy: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable."),
     ] = None,
     set_: SetOption = None,
     gpu_hour_price: Annotated[
         float | None,
-        typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Turns lost GPU-hours into money."),
+        typer.Option(
+            metavar="PRICE",
+            min=0.0,
+            envvar="CKPTPLAN_GPU_HOUR_PRICE",
+            help="Turns lost GPU-hours into money.",
+        ),
     ] = None,
     trainer: Annotated[
         str | None,
@@ -68,8 +74,8 @@ def optimize(
 
     Says how often to save, by each strategy of the spec, and accounts for
     every hour: save, rework, restart, goodput.
-    """  # noqa: D301, D400
-    from ckptplan.cli.output import emit, screen_for, warn  # noqa: PLC0415
+    """
+    from ckptplan.cli.output import emit, screen_for, warn
 
     if quiet and trainer:
         raise UsageError("--quiet and --for exclude each other", hint="give one of them")
@@ -81,7 +87,7 @@ def optimize(
     elif trainer:
         text = "\n".join(_setting(plan, trainer, keep) for _, plan in plans)
     else:
-        from ckptplan.cli.formats import plans_as  # noqa: PLC0415
+        from ckptplan.cli.formats import plans_as
 
         text = plans_as(format_, plans, screen_for(output))
     emit(text, output)
@@ -98,9 +104,9 @@ def _plan_all(
     sets: list[str],
     price: float | None,
 ) -> list[tuple[Spec, Plan]]:
-    from ckptplan.cli.choices import methods_named, scales, times, with_strategies  # noqa: PLC0415
-    from ckptplan.load import load  # noqa: PLC0415
-    from ckptplan.plan import plan  # noqa: PLC0415
+    from ckptplan.cli.choices import methods_named, scales, times, with_strategies
+    from ckptplan.load import load
+    from ckptplan.plan import plan
 
     wanted = methods_named(methods)
     intervals_s = times(intervals, "--interval")
@@ -130,9 +136,9 @@ def _number(plan: Plan) -> str:
 
 
 def _setting(plan: Plan, trainer: str, keep: int) -> str:
-    from ckptplan.cli.choices import one_of  # noqa: PLC0415
-    from ckptplan.errors import InputError  # noqa: PLC0415
-    from ckptplan.render.trainers import TRAINERS, TrainerSetting, snippet  # noqa: PLC0415
+    from ckptplan.cli.choices import one_of
+    from ckptplan.errors import InputError
+    from ckptplan.render.trainers import TRAINERS, TrainerSetting, snippet
 
     name = one_of(trainer, tuple(TRAINERS), "--for")
     best = plan.best

@@ -6,18 +6,21 @@ from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, 
 
 
 def size(
-    spec: SpecArgument, set_: SetOption = None, format_: FormatOption = Format.TABLE, output: OutputOption = None
+    spec: SpecArgument,
+    set_: SetOption = None,
+    format_: FormatOption = Format.TABLE,
+    output: OutputOption = None,
 ) -> None:
     """\b
     ckptplan size llama3-70b
 
     Prints every state that a checkpoint must hold for training to go on as if
     never interrupted: its bytes, and what its loss costs.
-    """  # noqa: D301, D400
-    from ckptplan.cli.output import emit, screen_for, warn  # noqa: PLC0415
-    from ckptplan.load import load  # noqa: PLC0415
-    from ckptplan.render import size_report  # noqa: PLC0415
-    from ckptplan.render.sheet import to_csv, to_json  # noqa: PLC0415
+    """
+    from ckptplan.cli.output import emit, screen_for, warn
+    from ckptplan.load import load
+    from ckptplan.render import size_report
+    from ckptplan.render.sheet import to_csv, to_json
 
     loaded = load(spec, sets=set_ or [])
     warn(loaded.warnings)

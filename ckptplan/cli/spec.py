@@ -17,7 +17,8 @@ _DOCUMENTS = ("spec", "plan", "plans", "size")
 @app.command()
 def schema(
     document: Annotated[
-        str, typer.Argument(metavar="[DOCUMENT]", help="spec (the default), or the output: plan, plans, size.")
+        str,
+        typer.Argument(metavar="[DOCUMENT]", help="spec (the default), or the output: plan, plans, size."),
     ] = "spec",
     output: OutputOption = None,
 ) -> None:
@@ -26,18 +27,18 @@ def schema(
     ckptplan spec schema plan
 
     Prints the JSON Schema of the spec file, or of what a command prints.
-    """  # noqa: D301, D400
-    from ckptplan.cli.choices import one_of  # noqa: PLC0415
-    from ckptplan.cli.output import emit  # noqa: PLC0415
-    from ckptplan.render.sheet import to_json  # noqa: PLC0415
+    """
+    from ckptplan.cli.choices import one_of
+    from ckptplan.cli.output import emit
+    from ckptplan.render.sheet import to_json
 
     name = one_of(document, _DOCUMENTS, "document")
     if name == "spec":
-        from ckptplan.spec.reading import spec_json_schema  # noqa: PLC0415
+        from ckptplan.spec.reading import spec_json_schema
 
         emit(to_json(spec_json_schema()), output)
         return
-    from ckptplan.render.schemas import output_schema  # noqa: PLC0415
+    from ckptplan.render.schemas import output_schema
 
     emit(to_json(output_schema(name)), output)
 
@@ -48,27 +49,30 @@ def init(output: OutputOption = None) -> None:
     ckptplan spec init > run.yaml
 
     Prints a commented spec to start from; it runs as it is.
-    """  # noqa: D301, D400
-    from ckptplan.cli.output import emit  # noqa: PLC0415
-    from ckptplan.spec.starter import STARTER  # noqa: PLC0415
+    """
+    from ckptplan.cli.output import emit
+    from ckptplan.spec.starter import STARTER
 
     emit(STARTER, output)
 
 
 @app.command()
 def show(
-    spec: SpecArgument, set_: SetOption = None, format_: FormatOption = Format.TABLE, output: OutputOption = None
+    spec: SpecArgument,
+    set_: SetOption = None,
+    format_: FormatOption = Format.TABLE,
+    output: OutputOption = None,
 ) -> None:
     """\b
     ckptplan spec show run.yaml --set cluster.gpus=1024
 
     Prints every value in force, in SI and for people, and where it came from.
-    """  # noqa: D301, D400
-    from ckptplan import __version__  # noqa: PLC0415
-    from ckptplan.cli.formats import sheet_as  # noqa: PLC0415
-    from ckptplan.cli.output import emit, screen_for, warn  # noqa: PLC0415
-    from ckptplan.load import load  # noqa: PLC0415
-    from ckptplan.render.sheet import Column, Sheet  # noqa: PLC0415
+    """
+    from ckptplan import __version__
+    from ckptplan.cli.formats import sheet_as
+    from ckptplan.cli.output import emit, screen_for, warn
+    from ckptplan.load import load
+    from ckptplan.render.sheet import Column, Sheet
 
     loaded = load(spec, sets=set_ or [])
     warn(loaded.warnings)
@@ -105,9 +109,9 @@ def check(specs: SpecsArgument, set_: SetOption = None) -> None:
 
     Reads the specs, reports all their faults at once, and exits 1 if there
     are any.
-    """  # noqa: D301, D400
-    from ckptplan.cli.output import emit, warn  # noqa: PLC0415
-    from ckptplan.load import load  # noqa: PLC0415
+    """
+    from ckptplan.cli.output import emit, warn
+    from ckptplan.load import load
 
     problems = []
     for name in specs:

@@ -66,8 +66,8 @@ def _shrunk(layout: Layout, gpus: int) -> tuple[Layout, str | None]:
     small = Layout(data, tensor=tensor, pipeline=pipeline, expert=gcd(layout.expert, data), shard=Shard.FSDP)
     whole = layout.tensor * layout.pipeline * layout.context
     return small, (
-        f"{gpus:,} {'GPU holds' if gpus == 1 else 'GPUs hold'} no replica of {whole:,}: planned with tensor {tensor}, pipeline {pipeline} "
-        f"and data {data}, everything sharded; whether that fits in GPU memory is not checked"
+        f"fewer GPUs ({gpus:,}) than one replica of {whole:,} needs: planned with tensor {tensor}, pipeline "
+        f"{pipeline} and data {data}, everything sharded; whether that fits in GPU memory is not checked"
     )
 
 

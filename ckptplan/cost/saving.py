@@ -8,6 +8,7 @@ from ckptplan.cost.scenario import Cluster, Mode, Save, Scenario, Storage
 from ckptplan.cost.size import Sizes, sizes
 from ckptplan.cost.write import WriteTime, aggregate_write_time, copy_out_time, write_time
 from ckptplan.errors import InputError
+from ckptplan.units import format_size, format_time
 
 __all__ = ["SaveCost", "WriteTime", "aggregate_write_time", "copy_out_time", "save_cost", "write_time"]
 
@@ -136,8 +137,8 @@ def _too_short(save: Save, what: str, given_s: float, computed: WriteTime) -> st
     # A stall that short means that the write goes on behind it; a flush that short, that it goes elsewhere.
     remedy = "mode: asynchronous" if what == "stall" else "the bandwidth of the disks it really goes to"
     return (
-        f"the given {what} of {given_s:,.3g} s is shorter than the {computed.seconds:,.3g} s that "
-        f"storage needs ({computed.binds}); if the bandwidth is right, write {remedy}"
+        f"the given {what} of {format_time(given_s)} is shorter than the {format_time(computed.seconds)} "
+        f"that storage needs ({computed.binds}); if the bandwidth is right, write {remedy}"
     )
 
 
@@ -145,13 +146,13 @@ def _gathered_memory(size: Sizes, cluster: Cluster) -> tuple[str, ...]:
     need, have = size.total_bytes, cluster.host_memory_per_node_bytes
     if have is None and need > _LARGE_HOST_BYTES:
         return (
-            f"a gathered save needs {_terabytes(need)} of memory on one node, more than most have; save "
+            f"a gathered save needs {format_size(need)} of memory on one node, more than most have; save "
             "sharded, or give cluster.host_memory_per_node",
         )
     if have is not None and need > have:
         return (
-            f"a gathered save needs {_terabytes(need)} of memory on one node, which has {_terabytes(have)}; "
-            "save sharded",
+            f"a gathered save needs {format_size(need)} of memory on one node, which has "
+            f"{format_size(have)}; save sharded",
         )
     return ()
 
@@ -161,10 +162,6 @@ def _pinned_memory(size: Sizes, cluster: Cluster) -> tuple[str, ...]:
     if have is None or need <= have:
         return ()
     return (
-        f"an asynchronous save buffers {_terabytes(need)} per node, which has {_terabytes(have)}; spread it "
-        "over more nodes or save synchronously",
+        f"an asynchronous save buffers {format_size(need)} per node, which has {format_size(have)}; "
+        "spread it over more nodes or save synchronously",
     )
-
-
-def _terabytes(size_bytes: float) -> str:
-    return f"{size_bytes / 1e12:,.3g} TB" if size_bytes >= 1e12 else f"{size_bytes / 1e9:,.3g} GB"

@@ -119,7 +119,7 @@ def bytes_per_parameter(model: Model) -> float:
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> InputError:
-    from difflib import get_close_matches  # noqa: PLC0415 - only an error needs it
+    from difflib import get_close_matches  # only an error needs it
 
     names = tuple(known)
     near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)

@@ -16,11 +16,12 @@ from ckptplan.cost.size import sizes
 from ckptplan.cost.state import bytes_per_parameter
 from ckptplan.errors import InputError
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
-from ckptplan.interval.breakdown import exact_goodput, exact_shares, first_order_shares
+from ckptplan.interval.breakdown import exact_goodput, exact_shares
+from ckptplan.interval.first_order import first_order_shares
 from ckptplan.interval.methods import METHODS
 from ckptplan.interval.steps import whole_steps
 from ckptplan.plan import status
-from ckptplan.plan.record import CheckpointFacts, FailureFacts, Plan, Record
+from ckptplan.plan.record import CheckpointFacts, FailureFacts, Plan, Record, recommended
 
 METHOD_NAMES = tuple(METHODS)
 _SECONDS_PER_HOUR = 3600.0
@@ -140,7 +141,7 @@ def plan(
         restart=here[0].restart,
         saves=tuple(case.save for case in here),
         records=records,
-        best=max(optima, key=lambda r: (r.method == "exact", r.goodput_exact)),
+        best=max(optima, key=recommended),
         binds=status.binds(scenario, [case.save for case in here]),
         assumptions=status.assumptions(scenario, [case.save for case in here]),
         warnings=status.warnings(scenario, records, [case.save for case in here], notes),

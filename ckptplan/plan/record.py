@@ -44,7 +44,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """Size of the checkpoint at the planned scale. [bytes]"""
+    """Size of the checkpoint at the planned scale, in bytes."""
 
     size_bytes: float
     size_per_gpu_bytes: float
@@ -55,7 +55,7 @@ class CheckpointFacts:
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """Mean time between failures at the planned scale. [s]"""
+    """Mean time between failures at the planned scale, in seconds."""
 
     mtbf_s: float
     mtbf_per_gpu_s: float
@@ -83,17 +83,17 @@ class Plan:
     warnings: tuple[str, ...] = ()
     scales: tuple[int, ...] = field(default=())
 
-    def optima(self) -> tuple[Record, ...]:
-        """The recommended record of each strategy at the planned scale: exact if that method was asked for."""
-        found: dict[str, Record] = {}
-        for record in self.records:
-            if record.given or record.gpus != self.gpus:
-                continue
-            held = found.get(record.strategy)
-            if held is None or record.method == "exact" or record.goodput_exact > held.goodput_exact:
-                found[record.strategy] = record if not (held and held.method == "exact") else held
-        return tuple(found.values())
+    def optima(self, gpus: int | None = None) -> tuple[Record, ...]:
+        """The recommended record of each strategy at one scale: the exact one if that method was asked for."""
+        here = [r for r in self.records if not r.given and r.gpus == (self.gpus if gpus is None else gpus)]
+        strategies = dict.fromkeys(record.strategy for record in here)
+        return tuple(max((r for r in here if r.strategy == name), key=recommended) for name in strategies)
 
     def given(self) -> tuple[Record, ...]:
         """Records of intervals that the user gave, at the planned scale."""
         return tuple(r for r in self.records if r.given and r.gpus == self.gpus)
+
+
+def recommended(record: Record) -> tuple[bool, float]:
+    """Order of preference: the exact method first, then by what the interval really yields."""
+    return record.method == "exact", record.goodput_exact

@@ -58,7 +58,7 @@ def _why(row: Record) -> str:
         "the restart": row.restart_s / row.mtbf_s,
     }
     name = max(shares, key=lambda key: shares[key])
-    return f"{name} is {format_percent(shares[name])} of the MTBF"
+    return f"{name} is {shares[name]:.0%} of the MTBF".replace("%", " %")
 
 
 def _points(share: float) -> str:
@@ -129,12 +129,12 @@ def _few_failures(scenario: Scenario) -> Iterator[str]:
 
 
 def _optima(records: Sequence[Record]) -> Iterator[Record]:
-    """One record per strategy and scale: warnings that do not depend on the method are said once."""
-    seen = set()
+    """One record per strategy and scale, the exact one if there is one: each warning is said once."""
+    found: dict[tuple[str, int], Record] = {}
     for row in records:
-        if not row.given and (row.strategy, row.gpus) not in seen:
-            seen.add((row.strategy, row.gpus))
-            yield row
+        if not row.given and (row.method == "exact" or (row.strategy, row.gpus) not in found):
+            found[row.strategy, row.gpus] = row
+    yield from found.values()
 
 
 def _large_terms(records: Sequence[Record]) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _large_terms(records: Sequence[Record]) -> Iterator[str]:
 
 def _floors(records: Sequence[Record]) -> Iterator[str]:
     for row in _optima(records):
-        if 0 < row.interval_floor_s and row.interval_s <= row.interval_floor_s:
+        if row.interval_floor_s > 0 and row.interval_s <= row.interval_floor_s:
             yield (
                 f"{row.strategy}: the flush of {format_time(row.flush_s)} is longer than the best interval; "
                 "more write bandwidth would allow saving more often"

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptplan.plan.record import Plan, Record
-from ckptplan.render.numbers import points, seconds, whole
+from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import printable, to_markdown
-from ckptplan.units import format_percent, format_size, format_time
+from ckptplan.units import format_size, format_time
 
 
-def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = (), money: str = "") -> str:
+def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     """The whole report for people. ``assumed`` are values that the spec left to defaults."""
     sheet, notes = reading_sheet(plan)
     parts = [
         screen.paragraph(f"{printable(plan.name)} ({whole(plan.gpus)} GPUs)") + "\n",
         _lines(screen, answers(plan)),
+        _lines(screen, scales(plan)),
         _lines(screen, habits(plan)),
         screen.paragraph(facts(plan)) + "\n",
         screen.table(sheet),
@@ -32,7 +33,7 @@ def markdown(plan: Plan) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, notes = reading_sheet(plan)
     parts = [f"## {printable(plan.name)} ({whole(plan.gpus)} GPUs)\n"]
-    parts += ["\n".join(f"- {text}" for text in (*answers(plan), *habits(plan))) + "\n"]
+    parts += ["\n".join(f"- {text}" for text in (*answers(plan), *scales(plan), *habits(plan))) + "\n"]
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
         parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
@@ -43,12 +44,12 @@ def answers(plan: Plan) -> list[str]:
     """One sentence per strategy, with the number to type; the best strategy is named."""
     optima = plan.optima()
     several = len(optima) > 1
-    return [_answer(plan, record, several and record is plan.best) for record in optima]
+    return [_answer(plan, record, best=several and record is plan.best) for record in optima]
 
 
-def _answer(plan: Plan, record: Record, best: bool) -> str:
-    text = f"{printable(record.strategy)}: save every {_interval(plan, record)}; goodput {format_percent(record.goodput_exact)}"
-    return text + (" (best)" if best else "")
+def _answer(plan: Plan, record: Record, *, best: bool) -> str:
+    name, goodput = printable(record.strategy), percent(record.goodput_exact)
+    return f"{name}: save every {_interval(plan, record)}; goodput {goodput}" + (" (best)" if best else "")
 
 
 def _interval(plan: Plan, record: Record) -> str:
@@ -58,6 +59,16 @@ def _interval(plan: Plan, record: Record) -> str:
     text = f"{seconds(record.interval_s)} = {whole(record.interval_steps)} steps of {seconds(plan.step_time_s)}"
     # The optimum is seldom a whole number of steps: say so rather than print an equation that is not one.
     return text if seconds(exact) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(exact)})"
+
+
+def scales(plan: Plan) -> list[str]:
+    """The answers at other numbers of GPUs."""
+    return [
+        f"at {whole(gpus)} GPUs (MTBF {format_time(record.mtbf_s)}), {_answer(plan, record, best=False)}"
+        for gpus in plan.scales
+        if gpus != plan.gpus
+        for record in plan.optima(gpus)
+    ]
 
 
 def habits(plan: Plan) -> list[str]:
@@ -72,7 +83,7 @@ def _habit(plan: Plan, record: Record) -> str:
     lost = record.lost_goodput or 0.0
     text = (
         f"{printable(record.strategy)} at the given {_interval(plan, record)}: goodput "
-        f"{format_percent(record.goodput_exact)}, {points(lost)} below its optimum"
+        f"{percent(record.goodput_exact)}, {points(lost)} below its optimum"
     )
     if record.lost_gpu_hours is not None and plan.duration_s is not None:
         text += f", {whole(record.lost_gpu_hours)} GPU-hours in {format_time(plan.duration_s)}"
@@ -87,7 +98,7 @@ def facts(plan: Plan) -> str:
     return (
         f"Checkpoint {format_size(size.size_bytes)} ({format_size(size.size_per_gpu_bytes)} per GPU). "
         f"MTBF {_hours(failures.mtbf_s)} ({_hours(failures.mtbf_per_gpu_s)} per GPU). "
-        f"Restart {format_time(restart.total_s)} ({format_percent(restart.total_s / failures.mtbf_s)} of the MTBF)."
+        f"Restart {format_time(restart.total_s)} ({percent(restart.total_s / failures.mtbf_s)} of the MTBF)."
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.numbers import percent, seconds, whole
 from ckptplan.render.sheet import Column, Sheet, plain
+from ckptplan.units import format_time
 
 _COLUMNS = (
     Column("spec", show=None),
@@ -15,7 +15,7 @@ _COLUMNS = (
     Column("method", "method", right=False),
     Column("given", show=None),
     Column("gpus", "GPUs", whole),
-    Column("mtbf_s", "MTBF", seconds),
+    Column("mtbf_s", "MTBF", format_time),
     Column("restart_s", show=None),
     Column("stall_s", "stall", seconds),
     Column("flush_s", "flush", seconds),
@@ -83,8 +83,3 @@ def _idle_columns(plan: Plan) -> set[str]:
     if not any(record.given for record in records):
         idle |= {"lost_goodput"}
     return idle
-
-
-def records_of(plans: Sequence[Plan]) -> list[Sheet]:
-    """The machine sheets of several plans, with equal columns."""
-    return [plan_sheet(plan) for plan in plans]

@@ -41,10 +41,10 @@ class Screen:
         return drawn
 
     def _draw(self, sheet: Sheet) -> str:
-        from rich import box  # noqa: PLC0415
-        from rich.console import Console  # noqa: PLC0415
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
 
         columns, rows = sheet.cells()
         table = Table(box=box.SIMPLE_HEAD if self.unicode else box.ASCII2, pad_edge=False)
@@ -65,7 +65,7 @@ class Screen:
         columns, rows = sheet.cells()
         blocks = []
         for row in rows:
-            texts = [cell for column, cell in zip(columns, row, strict=True) if not column.right]
+            texts = [cell for column, cell in zip(columns, row, strict=True) if not column.right and cell]
             pairs = [
                 f"{column.title} {cell}".replace(" ", "\0")
                 for column, cell in zip(columns, row, strict=True)
@@ -95,6 +95,6 @@ class Screen:
 
 
 def _widest(text: str) -> int:
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
     return max((Text.from_ansi(line).cell_len for line in text.splitlines()), default=0)

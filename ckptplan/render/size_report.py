@@ -139,9 +139,7 @@ def _layout(scenario: Scenario) -> str:
 
 def _losses(scenario: Scenario) -> list[str]:
     states = scenario.model.ledger.states
-    return [
-        f"{printable(s.name)}: {printable(s.loss)}{_small(s.scope)}" for s in states if s.loss
-    ]
+    return [f"{printable(s.name)}: {printable(s.loss)}{_small(s.scope)}" for s in states if s.loss]
 
 
 def _small(scope: Scope) -> str:

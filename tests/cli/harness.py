@@ -23,7 +23,16 @@ class Ran:
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment without what steers the output."""
-    steering = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM", "LC_ALL", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
+    steering = (
+        "COLUMNS",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "TERM",
+        "LC_ALL",
+        "LANG",
+        "PYTHONUTF8",
+        "PYTHONIOENCODING",
+    )
     kept = {k: v for k, v in os.environ.items() if not k.startswith("CKPTPLAN_") and k not in steering}
     return {**kept, "LC_ALL": "C.UTF-8", **(changes or {})}
 

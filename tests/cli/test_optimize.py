@@ -13,8 +13,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-
 from ckptplan.load import shipped_configs
+
 from ckptplan.render.schemas import output_schema, record_schema
 from tests.cli.harness import ckptplan, environment
 
@@ -52,7 +52,11 @@ def test_first_order_rows_reproduce_the_published_table() -> None:
     assert doc["failures"]["mtbf_per_gpu_s"] / 3600 == pytest.approx(50677.0, abs=0.5)
     (slow,) = rows(doc, strategy="synchronous", method="young")
     assert round(slow["interval_s"]) == 1156
-    assert [round(100 * slow[k], 1) for k in ("save_fraction", "rework_fraction", "restart_fraction")] == [5.2, 5.2, 5.4]
+    assert [round(100 * slow[k], 1) for k in ("save_fraction", "rework_fraction", "restart_fraction")] == [
+        5.2,
+        5.2,
+        5.4,
+    ]
     (fast,) = rows(doc, strategy="asynchronous", method="young")
     assert round(fast["interval_s"]) == 334
     assert [round(100 * fast[k], 1) for k in ("save_fraction", "rework_fraction")] == [1.5, 1.5]
@@ -110,7 +114,13 @@ def test_scales() -> None:
 def test_extremes_are_finite_and_ordered(gpus: int, parameters: str, restart: str) -> None:
     """From one GPU to ten million, tiny to absurd models, no restart to hopeless ones: goodput stays in [0, 1]."""
     doc = document(
-        "llama3-70b", "--gpus", str(gpus), "--set", f"model.parameters={parameters}", "--set", f"restart={{total: {restart}}}"
+        "llama3-70b",
+        "--gpus",
+        str(gpus),
+        "--set",
+        f"model.parameters={parameters}",
+        "--set",
+        f"restart={{total: {restart}}}",
     )
     for row in doc["plans"]:
         assert 0 <= row["goodput_exact"] <= 1
@@ -213,7 +223,11 @@ def _on_terminal(env: dict[str, str]) -> str:
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "ckptplan", "optimize", "llama3-405b"]
     process = subprocess.Popen(
-        command, stdin=follower, stdout=follower, stderr=subprocess.DEVNULL, env=environment({"COLUMNS": "120", **env})
+        command,
+        stdin=follower,
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        env=environment({"COLUMNS": "120", **env}),
     )
     os.close(follower)
     found = b""
@@ -243,7 +257,12 @@ def test_ascii_locale(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     lines = [line for line in text.splitlines() if not line.startswith("name:")]
     path.write_text('name: "caf\\xe9 \\e[31mred"\n' + "\n".join(lines), encoding="utf-8")
-    ascii_only = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ascii_only = {
+        "LC_ALL": "C",
+        "PYTHONIOENCODING": "ascii:strict",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
     ran = ckptplan("optimize", str(path), env=ascii_only)
     assert ran.code in (0, 1), ran.err
     assert ran.out.isascii()
@@ -259,7 +278,20 @@ def test_markdown() -> None:
     assert "save every 1,116 s" in ran.out
 
 
-@pytest.mark.parametrize("command", [[], ["optimize"], ["size"], ["methods"], ["configs"], ["spec", "show"], ["spec", "init"], ["spec", "check"], ["spec", "schema"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["optimize"],
+        ["size"],
+        ["methods"],
+        ["configs"],
+        ["spec", "show"],
+        ["spec", "init"],
+        ["spec", "check"],
+        ["spec", "schema"],
+    ],
+)
 def test_help_fits_80_columns_and_opens_with_an_example(command: list[str]) -> None:
     """Every help page is at most 80 columns wide and shows a command that runs before anything else."""
     ran = ckptplan(*command, "--help", env={"COLUMNS": "80"})
@@ -279,7 +311,7 @@ def test_exit_codes_are_in_the_help() -> None:
 def test_reader_that_goes_away_is_no_error() -> None:
     """``| head -1`` ends quietly."""
     command = f"{sys.executable} -m ckptplan optimize llama3-405b | head -1"
-    done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=True)  # noqa: S602
+    done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=True)
     assert done.stderr.count("Traceback") == 0
     assert done.stderr.count("BrokenPipe") == 0
     assert done.stdout.count("\n") == 1

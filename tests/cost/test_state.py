@@ -36,6 +36,7 @@ BYTES = {
 
 
 def of(name: str, **kwargs: float) -> float:
+    """Bytes per parameter of a named ledger."""
     return bytes_per_parameter(Model(1e9, ledger(name, **kwargs)))
 
 
@@ -87,7 +88,7 @@ def test_every_state_says_what_its_loss_costs(name):
 
 
 def test_a_resumable_ledger_holds_the_small_states_too():
-    """Progress, data position, random-number state and loss scaling are part of every ledger one can resume from."""
+    """Progress, data position, random-number state and loss scaling are in every ledger to resume from."""
     for name in set(ledger_names()) - {"weights-only"}:
         scopes = {(s.kind, s.scope) for s in ledger(name).states if s.scope is not Scope.PARAMETER}
         assert scopes == {

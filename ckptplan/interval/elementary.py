@@ -1,0 +1,73 @@
+"""Elementary functions in forms that keep full precision where the textbook form cancels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckptplan.interval.blocks import Floats
+
+_TERMS = 14  # of the series; at |x| = 0.5 the first one left out is below 1e-17 of the sum
+
+
+def expm1_minus(x: Floats) -> Floats:
+    """``exp(x) - 1 - x`` without cancellation for small x.
+
+    Parameters
+    ----------
+    x : ndarray
+        Any real number. [1]
+
+    Returns
+    -------
+    ndarray
+        The value, relative error a few 1e-16. [1]
+
+    Notes
+    -----
+    Below ``|x| = 0.5`` the Taylor series ``x^2/2 (1 + x/3 (1 + x/4 (...)))``, nested so that each term is a
+    correction to 1; above, ``expm1(x) - x``, which loses no more than two bits there.
+    """
+    small = np.clip(x, -0.5, 0.5)
+    nested = np.ones_like(small)
+    for k in range(_TERMS + 2, 2, -1):
+        nested = 1.0 + nested * small / k
+    return np.where(np.abs(x) < 0.5, 0.5 * small * small * nested, np.expm1(x) - x)
+
+
+def decay_ratio(x: Floats) -> Floats:
+    """``q(x) = x / (exp(x) - 1)`` for x >= 0: the share of an attempt of length x that survives to be useful.
+
+    Parameters
+    ----------
+    x : ndarray
+        Length of an attempt over the MTBF, not negative. [1]
+
+    Returns
+    -------
+    ndarray
+        From 1 at 0 to 0 at infinity. [1]
+
+    Notes
+    -----
+    Computed as ``x exp(-x) / (1 - exp(-x))``, which neither overflows nor cancels.
+    """
+    q = x * np.exp(-x) / -np.expm1(-x)
+    return np.where(x == 0.0, 1.0, np.where(np.isposinf(x), 0.0, q))
+
+
+def decay_deficit(x: Floats) -> Floats:
+    """``1 - q(x) = 1 - x / (exp(x) - 1)`` for x >= 0, without cancellation for small x.
+
+    Parameters
+    ----------
+    x : ndarray
+        Length of an attempt over the MTBF, not negative. [1]
+
+    Returns
+    -------
+    ndarray
+        From ``x/2`` near 0 to 1 at infinity. [1]
+    """
+    small = np.minimum(x, 1.0)
+    near = np.where(x == 0.0, 0.0, expm1_minus(small) / np.expm1(small))
+    return np.where(x < 1.0, near, 1.0 - decay_ratio(x))

@@ -1,0 +1,1 @@
+"""The YAML file: positions, schema, presets, explaining errors, building a Scenario."""

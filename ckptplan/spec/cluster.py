@@ -1,0 +1,95 @@
+"""The cluster group: GPUs, nodes and a layout whose product must match."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ckptplan.cost.scenario import Cluster, Layout, Shard
+from ckptplan.spec.record import Record
+
+_AXES = ("tensor", "pipeline", "context", "data", "replicas")
+_FOLLOWS = "follows from cluster.gpus"
+
+
+def build_cluster(record: Record) -> Cluster | None:
+    """The cluster, or None if a fault was noted."""
+    gpus = record.take("cluster.gpus")
+    per_node = record.take("cluster.gpus_per_node", 8)
+    memory = record.take("cluster.host_memory_per_node")
+    if not record.fields.sound("cluster.gpus", "cluster.layout") or gpus is None:
+        return None
+    layout = _layout(record, gpus)
+    if layout is None or not record.fields.sound("cluster.gpus_per_node", "cluster.host_memory_per_node"):
+        return None
+    return Cluster(gpus, per_node, layout, memory)
+
+
+def _layout(record: Record, gpus: int) -> Layout | None:
+    paths = [f"cluster.layout.{axis}" for axis in (*_AXES, "expert", "shard")]
+    if not record.fields.sound(*paths):
+        return None
+    given = {axis: int(found.si) for axis in _AXES if (found := record.fields.given.get(f"cluster.layout.{axis}"))}  # type: ignore[arg-type]
+    shard = _given_shard(record)
+    solved = _solve(record, gpus, dict(given), hsdp=shard is Shard.HSDP)
+    if solved is None:
+        return None
+    expert_given = record.fields.given.get("cluster.layout.expert")
+    expert = 1 if expert_given is None else int(expert_given.si)  # type: ignore[arg-type]
+    if solved["data"] * solved["context"] % expert:
+        record.fields.fault(
+            "cluster.layout.expert",
+            f"expert {expert:,} does not divide data {solved['data']:,} x context {solved['context']:,}",
+            "expert-parallel ranks are taken from the data and context axes: write a divisor of their product",
+        )
+        return None
+    model_parallel = solved["tensor"] > 1 or solved["pipeline"] > 1 or expert > 1
+    default = Shard.ZERO1 if model_parallel else Shard.FSDP
+    _note(record, solved, expert, default)
+    return Layout(**solved, expert=expert, shard=shard or default)
+
+
+def _given_shard(record: Record) -> Shard | None:
+    found = record.fields.given.get("cluster.layout.shard")
+    return None if found is None else Shard(str(found.si))
+
+
+def _solve(record: Record, gpus: int, axes: dict[str, int], *, hsdp: bool) -> dict[str, int] | None:
+    """All axes; the one that was left out follows from the number of GPUs."""
+    if hsdp and "data" not in axes and "replicas" not in axes:
+        hint = "write data: the ranks that share one copy, often those of some nodes; replicas then follow"
+        record.fields.fault("cluster.layout", "shard hsdp needs data or replicas", hint)
+        return None
+    follower = "replicas" if hsdp and "data" in axes and "replicas" not in axes else "data"
+    for axis in _AXES:
+        if axis != follower:
+            axes.setdefault(axis, 1)
+    rest = prod(size for axis, size in axes.items() if axis != follower)
+    written = " x ".join(f"{axis} {axes[axis]:,}" for axis in _AXES if axes.get(axis, 1) > 1) or "1"
+    if follower in axes:
+        product = rest * axes[follower]
+        if product != gpus:
+            message = f"{written} = {product:,} GPUs, but cluster.gpus is {gpus:,}"
+            better = (
+                f"write {follower}: {gpus // rest:,}".replace(",", "_") if gpus % rest == 0 else _nearest(gpus, rest)
+            )
+            record.fields.fault("cluster.layout", message, f"{better}, or leave {follower} out: it follows")
+            return None
+    elif gpus % rest:
+        message = f"{gpus:,} GPUs do not divide by {written} = {rest:,}"
+        record.fields.fault("cluster.layout", message, _nearest(gpus, rest))
+        return None
+    axes[follower] = gpus // rest
+    return axes
+
+
+def _nearest(gpus: int, rest: int) -> str:
+    least = max(1, gpus // rest) * rest
+    return f"write gpus: {least} (a multiple of {rest}), or other axes"
+
+
+def _note(record: Record, solved: dict[str, int], expert: int, shard: Shard) -> None:
+    for axis in ("tensor", "pipeline", "context", "expert", "data", "replicas"):
+        size = expert if axis == "expert" else solved[axis]
+        follows = axis == "data" or size > 1
+        record.take(f"cluster.layout.{axis}", size, origin=_FOLLOWS if follows else "default")
+    record.take("cluster.layout.shard", str(shard))

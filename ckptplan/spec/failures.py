@@ -1,0 +1,116 @@
+"""The failures group: exactly one source of the rate, reduced to the MTBF of one GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckptplan.cost.failures import (
+    mtbf_from_interruptions,
+    mtbf_per_gpu_from_job,
+    mtbf_per_gpu_from_node,
+    mtbf_per_gpu_from_rate_per_node_day,
+)
+from ckptplan.cost.scenario import Cluster, Failures
+from ckptplan.spec.record import Record
+from ckptplan.spec.schema import FAILURE_SOURCES
+from ckptplan.units import format_count, format_time
+
+_HOUR_S = 3600.0
+_SHORTEST_S, _LONGEST_S = 500 * _HOUR_S, 5_000_000 * _HOUR_S
+_TOO_SHORT = {
+    "mtbf": "mtbf is that of the whole job; is this one in minutes that was meant in hours?",
+    "mtbf_per_gpu": "is this the MTBF of the whole job? then write mtbf",
+    "mtbf_per_node": "is this the MTBF of the whole job? then write mtbf",
+    "rate_per_node_day": "is this a rate per 1000 node-days? then divide it by 1000: 6.5 becomes 6.5e-3",
+    "interruptions": "do count, over and gpus belong together? spot machines do fail this often",
+}
+_TOO_LONG = {
+    "mtbf": "mtbf is that of the whole job; is this the MTBF of one GPU? then write mtbf_per_gpu",
+    "mtbf_per_gpu": "is a rate or a unit wrong? accelerators fail every 10,000 to 100,000 h",
+    "mtbf_per_node": "is a unit wrong? nodes fail every 20 to 400 d",
+    "rate_per_node_day": "was a rate per node-day divided by 1000 once too often?",
+    "interruptions": "do count, over and gpus belong together?",
+}
+
+
+def build_failures(record: Record, cluster: Cluster | None) -> Failures | None:
+    """The MTBF per GPU with its source, or None if a fault was noted."""
+    source = _source(record)
+    if source is None:
+        return None
+    path = f"failures.{source}"
+    count = None
+    if source == "interruptions":
+        count = record.take(f"{path}.count")
+        over = record.take(f"{path}.over")
+        gpus = record.take(f"{path}.gpus", None if cluster is None else cluster.gpus, origin="cluster.gpus")
+        given: Any = (count, over, gpus)
+    else:
+        given = (record.take(path),)
+    if cluster is None or not record.fields.sound(path, f"{path}.count", f"{path}.over", f"{path}.gpus"):
+        return None
+    mtbf_s = _per_gpu(source, given, cluster)
+    _lint(record, source, mtbf_s)
+    _lint_rescaling(record, source)
+    return Failures(mtbf_s, source, count)
+
+
+def _source(record: Record) -> str | None:
+    fields = record.fields
+    if "failures" not in fields.groups:
+        return None
+    entries = fields.groups["failures"].entries
+    found = [name for name in FAILURE_SOURCES if name in entries]
+    if not found and fields.sound("failures", "failures.preset"):
+        known = ", ".join(FAILURE_SOURCES)
+        fields.fault(
+            "failures", "no source of the failure rate", f"write one of {known}; for example mtbf_per_gpu: 50_000 h"
+        )
+    if len(found) > 1:
+        names = " and ".join(sorted(found, key=lambda name: (entries[name][0].line or 0, entries[name][0].column or 0)))
+        fields.fault(
+            "failures",
+            f"{names} are given, but exactly one source is wanted",
+            "keep the best founded one",
+            entries[found[-1]][0],
+        )
+    return found[0] if len(found) == 1 else None
+
+
+def _per_gpu(source: str, given: tuple[float, ...], cluster: Cluster) -> float:
+    if source == "mtbf":
+        return float(mtbf_per_gpu_from_job(given[0], cluster.gpus))
+    if source == "mtbf_per_node":
+        return float(mtbf_per_gpu_from_node(given[0], cluster.gpus_per_node))
+    if source == "rate_per_node_day":
+        return float(mtbf_per_gpu_from_rate_per_node_day(given[0], cluster.gpus_per_node))
+    if source == "interruptions":
+        return float(mtbf_from_interruptions(*given))
+    return given[0]
+
+
+def _lint(record: Record, source: str, mtbf_s: float) -> None:
+    if _SHORTEST_S <= mtbf_s <= _LONGEST_S:
+        return
+    causes = _TOO_SHORT if mtbf_s < _SHORTEST_S else _TOO_LONG
+    record.warn(
+        f"failures.{source}",
+        f"one GPU would fail every {format_time(mtbf_s)} ({format_count(float(f'{mtbf_s / _HOUR_S:.4g}'))} h); "
+        "published clusters lie between 500 h and 5,000,000 h",
+        causes[source],
+    )
+
+
+def _lint_rescaling(record: Record, source: str) -> None:
+    """A rate of the whole job does not follow when only the number of GPUs is overridden."""
+    overridden = record.origin("cluster.gpus").startswith(("--set", "environment"))
+    counted = "failures.interruptions.gpus"
+    kept = f"failures.{source}" if source == "mtbf" else "failures.interruptions.count"
+    of_whole_job = source == "mtbf" or (source == "interruptions" and not record.fields.has(counted))
+    if overridden and of_whole_job and not record.origin(kept).startswith(("--set", "environment")):
+        remedy = f"--set {counted}=N" if source == "interruptions" else "mtbf_per_gpu"
+        record.warn(
+            f"failures.{source}",
+            "belongs to the number of GPUs in the spec, which is overridden; it is used as it stands",
+            f"use optimize --gpus to rescale it, or give {remedy}",
+        )

@@ -1,0 +1,286 @@
+"""A tree held against the schema: every value in SI with its place, and every fault, all in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ckptplan.errors import Place, Problem
+from ckptplan.spec.schema import SPEC, STATE, Entry, Form, Group, Key, Many
+from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
+from ckptplan.units import Dimension, UnitError, parse_quantity
+
+MOST_GPUS = 1_000_000_000
+_LARGEST, _SMALLEST = 1e24, 1e-18  # outside, products of three quantities could overflow
+_LONGEST_TEXT = 200
+_SHOWN = 40
+
+_ZERO_HINTS = {
+    "count": "no failure, no MTBF: the one-sided 95 % bound is over / 3; write mtbf: that time instead",
+    "stall": "a save always blocks for a moment: write the copy-out time, for example 100 ms",
+    "training_speed_while_flushing": "write 0.95 or 95 %",
+}
+_PER_NODE_DAY_HINT = "failures per node and day, a pure number: 6.5 per 1000 node-days are 6.5e-3"
+_NOUNS: dict[Form, str] = {
+    "time": "a time",
+    "time or auto": "a time or auto",
+    "size": "a size",
+    "bytes": "a number of bytes",
+    "rate": "a rate",
+    "number": "a number",
+    "fraction": "a fraction",
+    "integer": "a whole number",
+    "text": "a text",
+    "choice": "a word",
+    "state": "a ledger",
+}
+_DIMENSIONS: dict[Form, Dimension] = {
+    "time": "time",
+    "time or auto": "time",
+    "size": "size",
+    "rate": "rate",
+    "number": "number",
+    "fraction": "fraction",
+    "integer": "number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that some layer gave: in SI, with its node."""
+
+    si: float | int | str | Node
+    node: Node
+
+
+@dataclass(slots=True)
+class Fields:
+    """Paths such as ``save[0].stall`` to what was given; ``faulty`` are the paths whose value is wrong."""
+
+    file: str
+    given: dict[str, Given] = field(default_factory=dict)
+    faulty: set[str] = field(default_factory=set)
+    groups: dict[str, MapNode] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def fault(self, path: str, message: str, hint: str | None = None, place: Place | None = None) -> None:
+        """Note a fault of a path; what depends on it is not judged any further."""
+        self.faulty.add(path)
+        self.problems.append(Problem(message, place or self.place(path), path or None, hint))
+
+    def place(self, path: str) -> Place:
+        """Where a path was written, or the nearest group around it."""
+        while path:
+            if path in self.places:
+                return self.places[path]
+            path = path.rpartition("[" if path.endswith("]") else ".")[0]
+        return self.places.get("", Place(self.file))
+
+    def has(self, path: str) -> bool:
+        """Whether a value was given, right or wrong."""
+        return path in self.given or path in self.faulty
+
+    def sound(self, *paths: str) -> bool:
+        """Whether none of these, nor a group around them, is faulty."""
+        return not any(path == bad or path.startswith((f"{bad}.", f"{bad}[")) for path in paths for bad in self.faulty)
+
+
+def read_fields(root: Node, file: str) -> Fields:
+    """Hold a tree against the schema."""
+    fields = Fields(file)
+    if not isinstance(root, MapNode):
+        fields.fault("", "a spec is a group of keys", "ckptplan spec init prints a spec to start from", root.place)
+        return fields
+    _group(fields, "", root, SPEC)
+    return fields
+
+
+def read_state(fields: Fields, path: str, node: MapNode) -> None:
+    """Hold one item of ``model.state`` against the schema."""
+    fields.places[path] = node.place
+    _group(fields, path, node, STATE)
+
+
+def _group(fields: Fields, path: str, node: MapNode, group: Group) -> None:
+    fields.groups[path] = node
+    fields.places.setdefault(path, node.place)
+    for name, (place, child) in node.entries.items():
+        inner = f"{path}.{name}" if path else name
+        entry = None if name == "preset" and not group.preset else group.keys.get(name)
+        if entry is None:
+            shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 3]}..."
+            inner = f"{path}.{shown}" if path else shown
+            fields.fault(inner, "unknown key", _unknown_key(name, group), place)
+            continue
+        fields.places[inner] = child.place if isinstance(child, ScalarNode) and child.raw else place
+        _entry(fields, inner, child, entry)
+    for name, entry in group.keys.items():
+        inner = f"{path}.{name}" if path else name
+        if getattr(entry, "required", False) and name not in node.entries:
+            fields.fault(inner, "missing", f"write {_example(name, entry)}")
+
+
+def _entry(fields: Fields, path: str, node: Node, entry: Entry) -> None:
+    if isinstance(entry, Key):
+        _key(fields, path, node, entry)
+    elif isinstance(entry, Many):
+        _many(fields, path, node, entry)
+    elif isinstance(node, MapNode):
+        _group(fields, path, node, entry)
+    elif isinstance(node, ScalarNode) and node.value is None:
+        # A group whose keys are all commented out.
+        _group(fields, path, MapNode(node.source, node.line, node.column), entry)
+    else:
+        fields.fault(path, f"{_what(node)} where a group of keys belongs", f"write {_example(_last(path), entry)}")
+
+
+def _many(fields: Fields, path: str, node: Node, entry: Many) -> None:
+    if not isinstance(node, ListNode):
+        hint = f"begin each entry with '- ': {_example(_last(path), entry)}"
+        fields.fault(path, f"{_what(node)} where a list belongs", hint)
+        return
+    fields.lengths[path] = len(node.items)
+    if not node.items:
+        fields.fault(path, "the list is empty", f"write {_example(_last(path), entry)}")
+    for index, item in enumerate(node.items):
+        fields.places[f"{path}[{index}]"] = item.place
+        _entry(fields, f"{path}[{index}]", item, entry.item)
+
+
+def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
+    hint = f"write {_example(_last(path), key)}"
+    if key.form == "state":
+        if isinstance(node, ScalarNode) and node.value is None:
+            fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
+        else:
+            fields.given[path] = Given(node, node)
+    elif not isinstance(node, ScalarNode):
+        fields.fault(path, f"{_what(node)} where {_NOUNS[key.form]} belongs", hint)
+    elif node.value is None:
+        fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
+    else:
+        try:
+            fields.given[path] = Given(_value(node, key, _last(path)), node)
+        except UnitError as error:
+            fields.fault(path, str(error), error.hint)
+
+
+def _value(node: ScalarNode, key: Key, name: str) -> float | int | str:
+    """The value of one key in SI."""
+    if key.form == "text":
+        return _text(node)
+    if key.form == "choice":
+        return _choice(node, key.choices)
+    if key.form == "time or auto" and node.value == "auto":
+        return "auto"
+    written = node.value if node.value is not None else node.raw
+    if key.form == "bytes":
+        dimension: Dimension = "size" if isinstance(written, str) and written[-1:].isalpha() else "number"
+    else:
+        dimension = _DIMENSIONS[key.form]
+    try:
+        number = parse_quantity(written, dimension)
+    except UnitError as error:
+        if name == "rate_per_node_day":
+            raise UnitError(str(error), _PER_NODE_DAY_HINT) from error
+        raise UnitError(str(error), _with_name(error.hint, name, key)) from error
+    _magnitude(number, key, name)
+    return _whole(number) if key.form == "integer" else number
+
+
+def _with_name(hint: str, name: str, key: Key) -> str:
+    """A general hint becomes an example of this very key."""
+    general = hint.startswith("write a ") and key.example
+    return f"{hint}; here for example {name}: {key.example}" if general else hint
+
+
+def _magnitude(number: float, key: Key, name: str) -> None:
+    if number == 0 and not key.zero:
+        raise UnitError("zero makes no sense here", _ZERO_HINTS.get(name, f"write for example {name}: {key.example}"))
+    if number and not _SMALLEST <= number <= _LARGEST:
+        raise UnitError(f"{number:.3g} is outside all reason", f"write for example {name}: {key.example}")
+
+
+def _whole(number: float) -> int:
+    if number != int(number):
+        raise UnitError(f"{number:.12g} is not a whole number", f"write {max(1, round(number))}")
+    if number > MOST_GPUS:
+        raise UnitError(f"{number:.3g} is more than {MOST_GPUS:,}", "is a unit or a digit wrong?")
+    return int(number)
+
+
+def _text(node: ScalarNode) -> str:
+    text = node.raw.strip()
+    if not text:
+        raise UnitError("the text is empty", "write a name")
+    if len(text) > _LONGEST_TEXT:
+        raise UnitError(f"longer than {_LONGEST_TEXT} characters", "write a shorter text")
+    if not text.isprintable():
+        raise UnitError("a control character or line break in the text", "write one line")
+    return text
+
+
+def _choice(node: ScalarNode, choices: tuple[str, ...]) -> str:
+    word = node.raw.strip()
+    if word in choices:
+        return word
+    near = nearest(word, choices)
+    valid = ", ".join(choices)
+    hint = f"did you mean {near}?" if near else f"write one of {valid}"
+    raise UnitError(f"{shown(word)} is not one of {valid}", hint)
+
+
+def shown(text: str) -> str:
+    """A text of the user's as a message can hold it."""
+    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return text if text and text.isprintable() else repr(text)
+
+
+def nearest(word: str, valid: Iterable[str]) -> str | None:
+    """The nearest valid word, and only if it is near."""
+    from difflib import get_close_matches  # only an error needs it
+
+    plain = {name.lower().replace("-", "_"): name for name in valid}
+    near = get_close_matches(word[:100].lower().replace("-", "_").replace(" ", "_"), plain, n=1, cutoff=0.6)
+    return plain[near[0]] if near else None
+
+
+def _unknown_key(name: str, group: Group) -> str:
+    near = nearest(name, (key for key in group.keys if key != "preset" or group.preset))
+    if near:
+        return f"did you mean {near}?"
+    homes = [home for home in _homes(name, "", SPEC) if home]
+    if homes:
+        return f"{name} belongs under {' or '.join(homes[:2])}"
+    return "ckptplan spec schema describes every key"
+
+
+def _homes(name: str, path: str, group: Group) -> list[str]:
+    found = [path] if name in group.keys and name != "preset" else []
+    for key, entry in group.keys.items():
+        inner = entry.item if isinstance(entry, Many) else entry
+        if isinstance(inner, Group):
+            found += _homes(name, f"{path}.{key}" if path else key, inner)
+    return found
+
+
+def _example(name: str, entry: Entry) -> str:
+    if isinstance(entry, Many):
+        return f"{name}: [{{name: sharded, mode: sharded, stall: 60 s}}]"
+    if isinstance(entry, Key):
+        return f"{name}: {entry.example or ' or '.join(entry.choices) or 'a text'}"
+    keys = [(key, inner) for key, inner in entry.keys.items() if key != "preset"]
+    wanted = [pair for pair in keys if getattr(pair[1], "required", False)] or keys[:1]
+    return f"{name}: {{{', '.join(_example(key, inner) for key, inner in wanted)}}}"
+
+
+def _what(node: Node) -> str:
+    if isinstance(node, MapNode):
+        return "a group of keys"
+    return "a list" if isinstance(node, ListNode) else f"the value {shown(getattr(node, 'raw', ''))}"
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]

@@ -1,0 +1,91 @@
+"""Bytes of a spec to a Scenario with its provenance, or to one error that holds every fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ckptplan.cost.scenario import Scenario
+from ckptplan.errors import InputError, Problem
+from ckptplan.spec.build import build
+from ckptplan.spec.document import parse, read_text
+from ckptplan.spec.fields import read_fields
+from ckptplan.spec.overlay import apply, expand_presets, from_environment, from_flags
+from ckptplan.spec.record import Record, Value, nested
+from ckptplan.spec.tree import MapNode
+
+__all__ = ["Spec", "Value", "read_spec", "spec_json_schema"]
+
+_NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
+_MOST_PROBLEMS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A spec as read: the scenario, every value in force, and ``si``, the same nested and ready for JSON."""
+
+    file: str
+    scenario: Scenario
+    values: tuple[Value, ...]
+    si: dict[str, Any]
+    warnings: tuple[Problem, ...]
+
+
+def read_spec(
+    data: bytes, file: str, *, sets: Sequence[str] = (), environment: Mapping[str, str] = _NO_ENVIRONMENT
+) -> Spec:
+    """Read a spec of format version 1.
+
+    Parameters
+    ----------
+    data : bytes
+        The YAML text, UTF-8.
+    file : str
+        Its name, for messages.
+    sets : sequence of str
+        ``KEY=VALUE``, each overriding a key of the file and of the environment.
+    environment : mapping
+        Variables; those named ``CKPTPLAN_SPEC__CLUSTER__GPUS`` and so on override keys of the file.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file and of the overrides.
+    """
+    text, source = read_text(data, file)
+    root, problems = parse(text, source)
+    if isinstance(root, MapNode):
+        root = expand_presets(root, problems)
+        root = apply(root, from_environment(environment, problems), problems)
+        root = apply(root, from_flags(sets, problems), problems)
+    fields = read_fields(root, file)
+    fields.faulty |= {problem.key for problem in problems if problem.key}
+    fields.problems[:0] = problems
+    record = Record(fields)
+    scenario = build(record)
+    if scenario is None:
+        raise InputError(_in_order(fields.problems))
+    return Spec(file, scenario, tuple(record.values), nested(record.values), tuple(record.warnings))
+
+
+def spec_json_schema() -> dict[str, Any]:
+    """The JSON Schema of a spec file."""
+    from ckptplan.spec.json_schema import json_schema
+
+    return json_schema()
+
+
+def _in_order(problems: Sequence[Problem]) -> list[Problem]:
+    """Faults by position, those of flags last, and not more than a screen or two."""
+
+    def position(problem: Problem) -> tuple[bool, int, int]:
+        place = problem.place
+        line = None if place is None else place.line
+        return line is None, line or 0, (place.column if place else 0) or 0
+
+    ordered = sorted(dict.fromkeys(problems), key=position)
+    if len(ordered) <= _MOST_PROBLEMS:
+        return ordered
+    return [*ordered[:_MOST_PROBLEMS], Problem(f"and {len(ordered) - _MOST_PROBLEMS:,} more faults")]

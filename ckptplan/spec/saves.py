@@ -1,0 +1,88 @@
+"""The groups save and storage: strategies that can be computed, each under its own name."""
+
+from __future__ import annotations
+
+from ckptplan.cost.scenario import Mode, Save, Storage
+from ckptplan.spec.fields import shown
+from ckptplan.spec.record import Record
+from ckptplan.spec.schema import ASYNCHRONOUS_ONLY
+
+_WRITE_KEYS = ("write_bandwidth", "write_bandwidth_per_node", "write_bandwidth_per_writer")
+_COPY_BANDWIDTH = 25e9
+
+
+def build_storage(record: Record) -> Storage:
+    """The bandwidths, as far as they are given."""
+    take = record.take
+    storage = Storage(
+        write_bandwidth_bytes_per_s=take("storage.write_bandwidth"),
+        read_bandwidth_bytes_per_s=take("storage.read_bandwidth"),
+        write_bandwidth_per_node_bytes_per_s=take("storage.write_bandwidth_per_node"),
+        write_bandwidth_per_writer_bytes_per_s=take("storage.write_bandwidth_per_writer"),
+        peak_write_bandwidth_bytes_per_s=take("storage.peak_write_bandwidth"),
+        latency_s=take("storage.latency", 0.0),
+    )
+    sustained, peak = storage.write_bandwidth_bytes_per_s, storage.peak_write_bandwidth_bytes_per_s
+    if peak is not None and sustained is not None and peak < sustained:
+        record.fields.fault(
+            "storage.peak_write_bandwidth",
+            "the peak is below the sustained write_bandwidth",
+            "are the two exchanged, or is a unit wrong (Gbit/s for GB/s)?",
+        )
+    return storage
+
+
+def build_saves(record: Record) -> tuple[Save, ...] | None:
+    """The strategies, or None if a fault was noted."""
+    saves = [_save(record, f"save[{index}]") for index in range(record.fields.lengths.get("save", 0))]
+    first: dict[str, int] = {}
+    for index, save in enumerate(saves):
+        if save is not None and first.setdefault(save.name, index) != index:
+            record.fields.fault(
+                f"save[{index}].name" if record.fields.has(f"save[{index}].name") else f"save[{index}]",
+                f"the name {shown(save.name)} is taken by save[{first[save.name]}]",
+                "give every strategy its own name",
+            )
+    complete = tuple(save for save in saves if save is not None)
+    return complete if complete and record.fields.sound("save") and len(complete) == len(saves) else None
+
+
+def _save(record: Record, path: str) -> Save | None:
+    fields = record.fields
+    if not fields.sound(path, f"{path}.mode"):
+        return None
+    given_mode = fields.given.get(f"{path}.mode")
+    mode = Mode(str(given_mode.si)) if given_mode else Mode.SHARDED
+    name = record.take(f"{path}.name", str(mode))
+    record.take(f"{path}.mode", str(mode))
+    if given_mode is None and "async" in name.lower():
+        record.warn(path, "mode is left out, so it is sharded, though the name says async", "write mode: asynchronous")
+    stall = record.take(f"{path}.stall")
+    first = record.take(f"{path}.replicated", "spread") == "first"
+    _needs_a_rate(record, path, mode)
+    if mode is not Mode.ASYNCHRONOUS:
+        _refuse_asynchronous_keys(record, path, mode)
+        return Save(name, mode, stall, spread_replicas=not first)
+    flush = record.take(f"{path}.flush")
+    copy = record.take(f"{path}.copy_bandwidth", _COPY_BANDWIDTH)
+    speed = record.take(f"{path}.training_speed_while_flushing", 1.0)
+    return Save(name, mode, stall, flush, copy, speed, spread_replicas=not first)
+
+
+def _refuse_asynchronous_keys(record: Record, path: str, mode: Mode) -> None:
+    for key in ASYNCHRONOUS_ONLY:
+        if record.fields.has(f"{path}.{key}"):
+            message = f"belongs to mode asynchronous; the mode here is {mode}"
+            record.fields.fault(f"{path}.{key}", message, "write mode: asynchronous, or delete this key")
+
+
+def _needs_a_rate(record: Record, path: str, mode: Mode) -> None:
+    """A time that is not given must follow from the storage."""
+    wanted = "flush" if mode is Mode.ASYNCHRONOUS else "stall"
+    known = record.fields.has(f"{path}.{wanted}") or any(record.fields.has(f"storage.{key}") for key in _WRITE_KEYS)
+    if not known and record.fields.sound("storage", "storage.preset"):
+        record.fields.fault(
+            path,
+            f"{wanted} is not given, and no write bandwidth gives it",
+            f"write {wanted}: 60 s, or storage: {{write_bandwidth: 10 GB/s}}",
+        )

@@ -1,0 +1,266 @@
+"""Every key of a spec, described once: form, unit, default, meaning. Validation and JSON Schema follow it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ckptplan.cost.scenario import Kind, Mode, Scope, Shard, Strike
+
+Form = Literal[
+    "time", "size", "rate", "number", "fraction", "integer", "text", "choice", "bytes", "time or auto", "state"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people."""
+
+    form: Form
+    about: str
+    default: str = ""
+    example: str = ""
+    zero: bool = False
+    choices: tuple[str, ...] = ()
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A mapping. ``preset`` says whether it may take values by the name of a preset."""
+
+    about: str
+    keys: dict[str, Entry]
+    preset: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A list of mappings."""
+
+    about: str
+    item: Group
+    required: bool = False
+
+
+Entry: TypeAlias = Key | Group | Many
+
+_PRESET = Key("text", "Name of a preset; keys written beside it win.", example="lustre-large")
+
+_MODEL = Group(
+    "What is trained, and what a checkpoint keeps of it.",
+    {
+        "preset": _PRESET,
+        "parameters": Key("number", "Parameters of the model.", example="405e9", required=True),
+        "state": Key(
+            "state",
+            "What a checkpoint holds: a ledger by name, or a list of names and of states with their bytes.",
+            "adam-14",
+            example="adam-14",
+        ),
+        "expert_parameters": Key(
+            "number", "Parameters in routed experts, counted in parameters.", "0", example="300e9", zero=True
+        ),
+        "trainable_fraction": Key("fraction", "Part of the parameters that is trained.", "1", example="0.01"),
+        "frozen_weights": Key(
+            "choice",
+            "Whether the weights that are not trained are saved with every checkpoint.",
+            "omitted",
+            choices=("saved", "omitted"),
+        ),
+        "matrix_fraction": Key(
+            "fraction",
+            "Muon only: part of the parameters that it updates, the hidden matrices.",
+            "0.95 (assumed)",
+            example="0.95",
+            zero=True,
+        ),
+    },
+    preset=True,
+    required=True,
+)
+
+# One item of the list form of model.state.
+STATE = Group(
+    "One state of a checkpoint.",
+    {
+        "name": Key("text", "Its name.", example="first moment", required=True),
+        "bytes_per_parameter": Key("bytes", "Bytes per parameter.", example="4"),
+        "bytes": Key("bytes", "Bytes in all, for what does not grow with the parameters.", example="1 MB"),
+        "per": Key(
+            "choice",
+            "What the bytes are counted for.",
+            "parameter for bytes_per_parameter, job for bytes",
+            choices=tuple(Scope),
+        ),
+        "kind": Key("choice", "What it is; decides which ranks hold it.", "read from the name", choices=tuple(Kind)),
+        "loss": Key("text", "What resuming without it costs.", "nothing said"),
+    },
+)
+
+_LAYOUT = Group(
+    "Axes of parallelism; tensor x pipeline x context x data x replicas = gpus. One of them is left to follow.",
+    {
+        "tensor": Key("integer", "Tensor-parallel ranks.", "1", example="8"),
+        "pipeline": Key("integer", "Pipeline stages.", "1", example="16"),
+        "context": Key("integer", "Context-parallel ranks.", "1", example="1"),
+        "expert": Key("integer", "Expert-parallel ranks; divides data x context.", "1", example="8"),
+        "data": Key("integer", "Data-parallel ranks.", "what the other axes leave of gpus", example="128"),
+        "replicas": Key("integer", "Groups that each hold all shards (HSDP, several pods).", "1", example="2"),
+        "shard": Key(
+            "choice",
+            "What data-parallel ranks share among them.",
+            "fsdp if tensor, pipeline and expert are all 1, else zero1",
+            choices=tuple(Shard),
+        ),
+    },
+)
+
+_CLUSTER = Group(
+    "GPUs (or TPUs) and how the model is laid out on them.",
+    {
+        "preset": _PRESET,
+        "gpus": Key("integer", "GPUs of the job.", example="16384", required=True),
+        "gpus_per_node": Key("integer", "GPUs of one node.", "8", example="8"),
+        "host_memory_per_node": Key("size", "Host memory of one node.", "not known", example="2 TB"),
+        "layout": _LAYOUT,
+    },
+    preset=True,
+    required=True,
+)
+
+FAILURE_SOURCES = ("mtbf", "mtbf_per_gpu", "mtbf_per_node", "rate_per_node_day", "interruptions")
+
+_FAILURES = Group(
+    "How often the job is interrupted: exactly one source of the rate.",
+    {
+        "preset": _PRESET,
+        "mtbf": Key("time", "Mean time between failures of the whole job.", example="3.09 h"),
+        "mtbf_per_gpu": Key("time", "Mean time between failures of one GPU.", example="50_000 h"),
+        "mtbf_per_node": Key("time", "Mean time between failures of one node.", example="47.7 d"),
+        "rate_per_node_day": Key("number", "Failures per node and day.", example="6.5e-3"),
+        "interruptions": Group(
+            "A count of interruptions, rescaled to the GPUs of this job.",
+            {
+                "count": Key("number", "Interruptions counted.", example="419", required=True),
+                "over": Key("time", "Time over which they were counted.", example="54 d", required=True),
+                "gpus": Key("integer", "GPUs on which they were counted.", "cluster.gpus", example="16384"),
+            },
+        ),
+    },
+    preset=True,
+    required=True,
+)
+
+_STORAGE = Group(
+    "Where checkpoints go; aggregate, sustained rates unless the name says otherwise.",
+    {
+        "preset": _PRESET,
+        "write_bandwidth": Key("rate", "Aggregate sustained write bandwidth.", "not known", example="2 TB/s"),
+        "read_bandwidth": Key("rate", "Aggregate sustained read bandwidth.", "not known", example="2 TB/s"),
+        "write_bandwidth_per_node": Key("rate", "What one node can write.", "no limit", example="20 GB/s"),
+        "write_bandwidth_per_writer": Key("rate", "What one writer can write.", "no limit", example="2 GB/s"),
+        "peak_write_bandwidth": Key("rate", "Burst write bandwidth; shown, not used.", "not known", example="7 TB/s"),
+        "latency": Key("time", "Fixed time of one save or load.", "0 s", example="2 s", zero=True),
+    },
+    preset=True,
+)
+
+ASYNCHRONOUS_ONLY = ("flush", "copy_bandwidth", "training_speed_while_flushing")
+
+_SAVE = Group(
+    "One strategy of saving.",
+    {
+        "preset": _PRESET,
+        "name": Key("text", "Its name; names are unique.", "its mode", example="asynchronous"),
+        "mode": Key("choice", "How a save reaches storage.", "sharded", choices=tuple(Mode)),
+        "stall": Key(
+            "time", "Time that one save blocks training.", "computed: the write, or the copy-out", example="5 s"
+        ),
+        "flush": Key(
+            "time", "Asynchronous: time that the write takes in the background.", "computed", example="30 s", zero=True
+        ),
+        "copy_bandwidth": Key("rate", "Asynchronous: GPU to host, per GPU.", "25 GB/s", example="50 GB/s"),
+        "training_speed_while_flushing": Key(
+            "fraction", "Asynchronous: training speed during a flush, 1 = not slowed.", "1", example="0.95", zero=True
+        ),
+        "replicated": Key(
+            "choice",
+            "Whether replicas of a shard split its bytes, or the first of them writes all.",
+            "spread",
+            choices=("spread", "first"),
+        ),
+    },
+    preset=True,
+)
+
+RESTART_PHASES = ("detect", "replace", "initialise", "load", "warm_up")
+
+_RESTART = Group(
+    "Time from a failure until training goes on: a total, or its phases.",
+    {
+        "preset": _PRESET,
+        "total": Key("time", "All of it.", example="10 min", zero=True),
+        "detect": Key("time", "Until the failure is noticed.", "0 s", example="60 s", zero=True),
+        "replace": Key("time", "Until a healthy node is there.", "0 s", example="2 min", zero=True),
+        "initialise": Key("time", "Until all processes have started.", "0 s", example="3 min", zero=True),
+        "load": Key(
+            "time or auto",
+            "Until the checkpoint is read; auto computes it from storage.read_bandwidth.",
+            "auto if storage.read_bandwidth is given, else 0 s",
+            example="auto",
+            zero=True,
+        ),
+        "warm_up": Key("time", "Until steps take their normal time.", "0 s", example="1 min", zero=True),
+    },
+    preset=True,
+)
+
+_TRAINING = Group(
+    "The run, if known.",
+    {
+        "step_time": Key("time", "Time of one optimizer step.", "not known", example="5 s"),
+        "duration": Key("time", "Length of the run.", "not known", example="54 d"),
+    },
+)
+
+_ASSUME = Group(
+    "How the model is to be read.",
+    {
+        "failures_strike": Key(
+            "choice",
+            "Which part of a recovery a further failure may strike.",
+            "DR",
+            choices=tuple(Strike),
+        ),
+    },
+)
+
+SPEC = Group(
+    "A training run: what it saves, where, how often it fails. Format version 1.",
+    {
+        "name": Key("text", "Name of the run.", "the name of the file", example="my run"),
+        "model": _MODEL,
+        "cluster": _CLUSTER,
+        "failures": _FAILURES,
+        "storage": _STORAGE,
+        "save": Many("One or more strategies, compared side by side.", _SAVE, required=True),
+        "restart": _RESTART,
+        "training": _TRAINING,
+        "assume": _ASSUME,
+    },
+)
+
+UNIT_OF_FORM = {"time": "s", "time or auto": "s", "size": "bytes", "bytes": "bytes", "rate": "bytes/s"}
+
+
+def find(path: str) -> Entry | None:
+    """The entry of a path such as ``save[1].stall``."""
+    entry: Entry | None = SPEC
+    for part in path.replace("]", "").replace("[", ".").split("."):
+        if isinstance(entry, Many):
+            entry = entry.item
+            continue
+        entry = entry.keys.get(part) if isinstance(entry, Group) else None
+    return entry

@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 def once(command: list[str]) -> float:
-    """Wall time of one process. [s]"""
+    """Wall time of one process, in seconds."""
     start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - start

@@ -18,9 +18,7 @@ _YEAR = 365 * _DAY
 
 _TIMES: dict[str, float] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
-    **dict.fromkeys(
-        ("us", "\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s", "microsecond", "microseconds"), 1e-6
-    ),
+    **dict.fromkeys(("us", "\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s", "microsecond", "microseconds"), 1e-6),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), _MINUTE),
@@ -131,9 +129,7 @@ def _split(text: str, dimension: Dimension) -> tuple[float, str]:
     unit = re.sub(r"\s*/\s*", "/", unit)
     if "," in unit:
         raise _comma(text)
-    if dimension == "time" and (
-        unit.startswith(":") or (_COMPOUND.fullmatch(text) and re.search("[0-9]", unit))
-    ):
+    if dimension == "time" and (unit.startswith(":") or (_COMPOUND.fullmatch(text) and re.search("[0-9]", unit))):
         raise _compound(text)
     return float(number.replace("_", "")), unit
 
@@ -141,9 +137,7 @@ def _split(text: str, dimension: Dimension) -> tuple[float, str]:
 def _comma(text: str) -> UnitError:
     if _THOUSANDS.match(text):
         plain = _THOUSANDS.sub(lambda found: found[0].replace(",", "_"), text, count=1)
-        return UnitError(
-            f"{_shown(text)}: a comma in a number can be read in two ways", f"write {_shown(plain)}"
-        )
+        return UnitError(f"{_shown(text)}: a comma in a number can be read in two ways", f"write {_shown(plain)}")
     return UnitError(
         f"{_shown(text)}: a comma in a number can be read in two ways",
         f"write a point before the decimals: {_shown(text.replace(',', '.', 1))}",
@@ -156,12 +150,8 @@ def _compound(text: str) -> UnitError:
     units = [{"m": "min"}.get(unit, unit) for _, unit in pieces]
     if pieces and all(unit in _TIMES for unit in units):
         total = sum(float(number) * _TIMES[unit] for (number, _), unit in zip(pieces, units, strict=True))
-        return UnitError(
-            f"{_shown(text)} has several parts", f"write one number and one unit, here {total:.12g} s"
-        )
-    return UnitError(
-        f"{_shown(text)} has several parts", "write one number and one unit, for example 1.5 h or 90 min"
-    )
+        return UnitError(f"{_shown(text)} has several parts", f"write one number and one unit, here {total:.12g} s")
+    return UnitError(f"{_shown(text)} has several parts", "write one number and one unit, for example 1.5 h or 90 min")
 
 
 def _pure(number: float, unit: str, value: object) -> float:
@@ -169,9 +159,7 @@ def _pure(number: float, unit: str, value: object) -> float:
         return number
     if unit.lower() in _MULTIPLIERS:
         exponent = _MULTIPLIERS[unit.lower()]
-        raise UnitError(
-            f"{_shown(value)}: {_shown(unit)} is not part of a number", f"write {number:.12g}{exponent}"
-        )
+        raise UnitError(f"{_shown(value)}: {_shown(unit)} is not part of a number", f"write {number:.12g}{exponent}")
     raise UnitError(f"{_shown(value)}: a pure number has no unit", f"write {number:.12g}")
 
 
@@ -180,11 +168,7 @@ def _fraction(number: float, unit: str, value: object) -> float:
         raise UnitError(f"{_shown(value)} is not a fraction", f"write {_WANTED['fraction']}")
     fraction = _finite(number / 100 if unit else number, value, "fraction")
     if fraction > 1:
-        hint = (
-            f"write {number:.12g} % or {number / 100:.12g}"
-            if not unit and number <= 100
-            else "write 0.95 or 95 %"
-        )
+        hint = f"write {number:.12g} % or {number / 100:.12g}" if not unit and number <= 100 else "write 0.95 or 95 %"
         raise UnitError(f"{_shown(value)} is more than the whole", hint)
     return fraction
 
@@ -219,9 +203,7 @@ def _time_trap(number: float, unit: str) -> UnitError | None:
         hint = f"write {number:.12g} min, or {number:.12g} ms for milliseconds"
         return UnitError(f"{unit} can mean minutes, months or milli", hint)
     if unit.lower() in {"mo", "month", "months"}:
-        return UnitError(
-            "a month has no fixed length", f"write days: {number * 30:.12g} d if a month is 30 days"
-        )
+        return UnitError("a month has no fixed length", f"write days: {number * 30:.12g} d if a month is 30 days")
     return None
 
 
@@ -233,18 +215,14 @@ def _bytes_trap(n: str, unit: str, dimension: Dimension) -> UnitError | None:
         return UnitError(f"{unit} can mean bits or bytes", f"write {n} {base}bit{per} or {n} {base}B{per}")
     if dimension == "size":
         stem = unit.removesuffix("/s")
-        return (
-            UnitError(f"{unit} is a rate, a size is wanted", f"write {n} {stem}") if unit in _RATES else None
-        )
+        return UnitError(f"{unit} is a rate, a size is wanted", f"write {n} {stem}") if unit in _RATES else None
     if unit in _SIZES:
         return UnitError(f"{unit} is a size, a rate is wanted", f"write {n} {unit}/s")
     spelled = re.sub(r"(/sec|/second|ps)$", "/s", unit)
     if spelled in _RATES:
         return UnitError(f"{unit} is not a unit here", f"write {n} {spelled}")
     if unit.partition("/")[0] in _SIZES:
-        return UnitError(
-            f"{_shown(unit)} is not a unit of rate", f"rates are per second: write {_WANTED['rate']}"
-        )
+        return UnitError(f"{_shown(unit)} is not a unit of rate", f"rates are per second: write {_WANTED['rate']}")
     return None
 
 
@@ -332,3 +310,8 @@ def _digits(value: float, digits: int) -> str:
     decimals = max(0, digits - 1 - magnitude)
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def unit_names(dimension: Dimension) -> tuple[str, ...]:
+    """Every unit that ``parse_quantity`` knows for a time, size or rate."""
+    return tuple(_UNITS[dimension])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import typer
 
@@ -59,10 +60,8 @@ def _bug(error: Exception) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    try:
+    with suppress(OSError):
         print(text, file=sys.stderr)  # noqa: T201 - the one place that speaks without a renderer
-    except OSError:
-        pass
     return code
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ckptplan.cli.options import Format
 from ckptplan.plan import Plan
@@ -40,7 +40,7 @@ def defaults(spec: Spec) -> list[str]:
     ]
 
 
-def sheet_as(format_: Format, sheet: Sheet, document: dict[str, object], screen: Screen) -> str:
+def sheet_as(format_: Format, sheet: Sheet, document: Mapping[str, object], screen: Screen) -> str:
     """A plain sheet in any format; ``document`` is its JSON form."""
     if format_ is Format.JSON:
         return to_json(document)

@@ -79,7 +79,16 @@ def optimize(
 
     if quiet and trainer:
         raise UsageError("--quiet and --for exclude each other", hint="give one of them")
-    plans = _plan_all(specs, interval or [], steps or [], gpus, method, strategy, set_ or [], gpu_hour_price)
+    plans = _plan_all(
+        specs,
+        intervals=interval or [],
+        steps=steps or [],
+        gpus=gpus,
+        methods=method,
+        strategies=strategy,
+        sets=set_ or [],
+        price=gpu_hour_price,
+    )
     for spec, plan in plans:
         warn([*spec.warnings, *plan.warnings])
     if quiet:
@@ -96,6 +105,7 @@ def optimize(
 
 def _plan_all(
     specs: list[str],
+    *,
     intervals: list[str],
     steps: list[int],
     gpus: str | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecArgument, SpecsArgument
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, Problem
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML spec: schema, starter, check, values.")
 
@@ -113,7 +113,7 @@ def check(specs: SpecsArgument, set_: SetOption = None) -> None:
     from ckptplan.cli.output import emit, warn
     from ckptplan.load import load
 
-    problems = []
+    problems: list[Problem] = []
     for name in specs:
         try:
             loaded = load(name, sets=set_ or [])

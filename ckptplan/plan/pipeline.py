@@ -51,7 +51,7 @@ class _Case:
         return self.save.training_speed_while_flushing
 
     def optimum(self, method: str) -> float:
-        """Interval by a method, raised to the floor that the flush sets. [s]"""
+        """Interval by a method, raised to the floor that the flush sets, in seconds."""
         return max(float(METHODS[method].function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
 
     def goodput(self, interval_s: float) -> float:

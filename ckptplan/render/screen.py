@@ -54,8 +54,12 @@ class Screen:
             style = "bold" if number in sheet.emphasis else None
             table.add_row(*(Text(cell) for cell in row), style=style)
         out = io.StringIO()
-        colours = "standard" if self.colour else None
-        console = Console(file=out, width=_UNBOUNDED, color_system=colours, force_terminal=self.colour)
+        console = Console(
+            file=out,
+            width=_UNBOUNDED,
+            color_system="standard" if self.colour else None,
+            force_terminal=self.colour,
+        )
         console.print(table, crop=False, overflow="ignore")
         lines = [line.rstrip() for line in out.getvalue().splitlines()]
         return "\n".join(line for line in lines if line) + "\n"

@@ -69,7 +69,7 @@ def to_json(document: Any) -> str:
 
 
 def to_csv(sheets: Sequence[Sheet]) -> str:
-    """Sheets of equal columns as one CSV with one header (RFC 4180 quoting, ``\\n`` line ends)."""
+    """Sheets of equal columns as one CSV with one header (RFC 4180 quoting, line feeds)."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.key for column in sheets[0].columns])

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from ckptplan.errors import InputError, UsageError
 from ckptplan.render.trainers import TRAINERS, Format, TrainerSetting, snippet
@@ -61,6 +60,15 @@ def call(text: str, function: str) -> dict[str, Any]:
     return {k.arg or "": ast.literal_eval(k.value) for k in calls[0].keywords if not _computed(k.value)}
 
 
+def mapping(text: str) -> dict[str, Any]:
+    """A YAML snippet, read."""
+    import yaml
+
+    read = yaml.safe_load(text)
+    assert isinstance(read, dict)
+    return read
+
+
 def _computed(node: ast.expr) -> bool:
     return any(isinstance(inner, ast.Name | ast.Call) for inner in ast.walk(node))
 
@@ -93,7 +101,7 @@ def test_snippet_sets_only_known_keys(name: str, asynchronous: bool) -> None:
         case Format.SHELL:
             used = {word for word in shlex.split(text, comments=True) if word.startswith("--")}
         case Format.YAML:
-            used = set(yaml.safe_load(text))
+            used = set(mapping(text))
         case Format.PYTHON:
             tree = ast.parse(text)
             used = {k.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for k in node.keywords}
@@ -173,6 +181,7 @@ class Engine:
         self.saved: list[int] = []
 
     def save_checkpoint(self, save_dir: str, client_state: dict[str, int]) -> None:
+        """Note the step."""
         self.saved.append(client_state["step"])
 
 
@@ -196,7 +205,7 @@ def test_deepspeed_loop_saves_once_per_interval(asynchronous: bool, start: int) 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_maxtext(asynchronous: bool) -> None:
     """MaxText: valid YAML with the period, and the asynchronous switch said either way."""
-    keys = yaml.safe_load(snippet("maxtext", setting(asynchronous=asynchronous)))
+    keys = mapping(snippet("maxtext", setting(asynchronous=asynchronous)))
     assert keys["enable_checkpointing"] is True
     assert keys["async_checkpointing"] is asynchronous
     assert (keys["checkpoint_period"], keys["max_num_checkpoints_to_keep"]) == (223, 3)

@@ -44,19 +44,15 @@ TRAINER = Trainer(
     writes_in_background=True,
     keys=("save_checkpoint", "checkpoint", "writer", "type", "decoupled"),
     gotchas=(
-        "A decoupled save is committed before the next optimizer step, which waits for it: it hides at "
-        "most one "
-        "step's forward and backward pass. A flush longer than that is a stall, and one of more than 300 s "
-        "an error.",
-        "There is no interval and no retention key: `model_engine.save_checkpoint(save_dir)` is called by "
-        "the user's "
+        "A decoupled save is committed before the next optimizer step, which waits for it: it hides at most one "
+        "step's forward and backward pass. A flush longer than that is a stall, and one of more than 300 s an error.",
+        "There is no interval and no retention key: `model_engine.save_checkpoint(save_dir)` is called by the user's "
         "loop, on every rank (a call on one rank alone hangs), and old folders are the user's to delete.",
-        "`global_steps` counts optimizer steps and stays the same for all micro-batches between two of them: "
-        "a test of `global_steps % n == 0` in the loop saves once per micro-batch.",
+        "`global_steps` counts optimizer steps and stays the same for all micro-batches between two of them: a test "
+        "of `global_steps % n == 0` in the loop saves once per micro-batch.",
         "The file `latest` names the checkpoint to resume from; a decoupled save writes it at the commit.",
         "Any `writer` section replaces the default engine; without one, saves are synchronous `torch.save` calls.",
-        'The DataStates engine is another asynchronous writer (`"datastates_ckpt": {"host_cache_size": '
-        "16}`, in GB "
+        'The DataStates engine is another asynchronous writer (`"datastates_ckpt": {"host_cache_size": 16}`, in GB '
         "of pinned memory; ZeRO-1 and NVIDIA only). Its commit waits in the same place.",
         "Nothing is saved at exit or on a signal.",
     ),

@@ -39,16 +39,13 @@ TRAINER = Trainer(
     keys=("save_strategy", "save_steps", "save_total_limit", "save_only_model"),
     gotchas=(
         "There is no asynchronous switch: each save blocks. Only pushes to the Hub run in the background.",
-        "`save_steps` counts update steps: one per `gradient_accumulation_steps` micro-batches. A value "
-        "below 1 is "
+        "`save_steps` counts update steps: one per `gradient_accumulation_steps` micro-batches. A value below 1 is "
         "read as a share of all steps.",
-        "`save_total_limit` deletes the oldest after each save; the most recent is always kept, and so is "
-        "the best "
+        "`save_total_limit` deletes the oldest after each save; the most recent is always kept, and so is the best "
         "one with `load_best_model_at_end`, even if that makes one more.",
         "With `load_best_model_at_end`, `save_steps` must be a multiple of `eval_steps`.",
-        "A run saves at its last step too. `enable_jit_checkpoint` (off by default) saves on SIGTERM, "
-        "after a "
-        "wait of 3 s and the end of the step: the grace period must allow for that and for the save.",
+        "A run saves at its last step too. `enable_jit_checkpoint` (off by default) saves on SIGTERM, after a wait "
+        "of 3 s and the end of the step: the grace period must allow for that and for the save.",
         "Resuming replays the data loader up to the saved step, which takes time; `ignore_data_skip` starts it over.",
     ),
     body=_body,

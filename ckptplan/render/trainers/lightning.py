@@ -47,19 +47,15 @@ TRAINER = Trainer(
     gotchas=(
         "`save_top_k` keeps the best by a metric, not the newest; above 1 it is refused without one. "
         '`monitor="step"`, `mode="max"` makes it keep the newest.',
-        "`AsyncCheckpointIO` (experimental) is used by strategies that write through a `CheckpointIO`, "
-        "such as DDP. "
+        "`AsyncCheckpointIO` (experimental) is used by strategies that write through a `CheckpointIO`, such as DDP. "
         "FSDP, DeepSpeed and ModelParallel do not: their saves stay synchronous.",
-        "`AsyncCheckpointIO` clones each tensor where it is: GPU tensors need room for a second copy on "
-        "the GPU. One "
+        "`AsyncCheckpointIO` clones each tensor where it is: GPU tensors need room for a second copy on the GPU. One "
         "thread writes; saves queue up, and a failed write is raised at a later save or at the end.",
         "Steps are `trainer.global_step`: optimizer steps, not micro-batches; several optimizers count each.",
         "`every_n_train_steps` excludes `every_n_epochs` and `train_time_interval`.",
-        '`trainer.fit(ckpt_path="last")` needs `save_last`. With `True` a second copy is written at each '
-        "save, with "
+        '`trainer.fit(ckpt_path="last")` needs `save_last`. With `True` a second copy is written at each save, with '
         '`"link"` a symbolic link is made.',
-        "`save_on_exception` (off by default) saves when training raises, SIGTERM included; under SLURM "
-        "the requeue "
+        "`save_on_exception` (off by default) saves when training raises, SIGTERM included; under SLURM the requeue "
         "signal saves as well.",
     ),
     body=_body,

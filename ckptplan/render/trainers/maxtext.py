@@ -35,8 +35,7 @@ TRAINER = Trainer(
         "save_checkpoint_on_start",
     ),
     gotchas=(
-        "`async_checkpointing` is true in the base file but false in the shipped GPU model files: say "
-        "which one is "
+        "`async_checkpointing` is true in the base file but false in the shipped GPU model files: say which one is "
         "meant. The same keys may follow on the command line as `key=value`.",
         "`checkpoint_period` counts training steps, one optimizer step each; gradient accumulation is inside.",
         "`max_num_checkpoints_to_keep` is unset by default and keeps all.",
@@ -44,10 +43,10 @@ TRAINER = Trainer(
         "`save_checkpoint_on_completion`).",
         "`enable_autocheckpoint` (off by default) saves at a preemption.",
         "`enable_continuous_checkpointing` saves as often as possible and overrides the period.",
-        "Tiers: `enable_multi_tier_checkpointing` or `enable_emergency_checkpoint` need "
-        "`local_checkpoint_directory` "
-        "and `local_checkpoint_period` (steps); the interval to persistent storage is then "
-        "`multi_tier_checkpointing_backup_interval_steps` or `_minutes`, exactly one of them.",
+        "Tiers: `enable_multi_tier_checkpointing` and `enable_emergency_checkpoint` need `local_checkpoint_directory` "
+        "and `local_checkpoint_period` (steps). With the first the interval to persistent storage is "
+        "`multi_tier_checkpointing_backup_interval_steps` or `_minutes`, exactly one of them; with the second it "
+        "stays `checkpoint_period`.",
     ),
     body=_body,
 )

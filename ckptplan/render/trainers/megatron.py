@@ -43,23 +43,18 @@ TRAINER = Trainer(
         "--save-retain-interval",
     ),
     gotchas=(
-        "With a distributed format, `--async-save` without `--use-persistent-ckpt-worker` is switched off "
-        "with only "
+        "With a distributed format, `--async-save` without `--use-persistent-ckpt-worker` is switched off with only "
         "a warning, and the run saves synchronously.",
         "The default writer of asynchronous saves is `--async-strategy nvrx`, from the nvidia-resiliency-ext "
         "package; `mcore` is the built-in one. Asynchronous saves were made for the `torch_dist` format.",
         "`--save-interval` counts iterations, one optimizer step each, whatever the number of micro-batches.",
-        "There is no keep-last-N flag. `--save-retain-interval`, a multiple of the interval, deletes the "
-        "previous "
-        "save once a new one is complete, except at its multiples: only one recent save is left to fall "
-        "back on.",
-        "`--exit-signal-handler` saves and stops on SIGTERM; `--exit-duration-in-mins` and "
-        "`--exit-interval` save "
+        "There is no keep-last-N flag. `--save-retain-interval`, a multiple of the interval, deletes the previous "
+        "save once a new one is complete, except at its multiples: only one recent save is left to fall back on.",
+        "`--exit-signal-handler` saves and stops on SIGTERM; `--exit-duration-in-mins` and `--exit-interval` save "
         "before they stop. None of them is on by default.",
         "`--ckpt-fully-parallel-save` is deprecated and does nothing: parallel writing is the default, and "
         "`--no-ckpt-fully-parallel-save` turns it off.",
-        "`--non-persistent-save-interval` adds a second, faster kind of save; it is skipped at steps at "
-        "which "
+        "`--non-persistent-save-interval` adds a second, faster kind of save; it is skipped at steps at which "
         "`--save-interval` fires.",
     ),
     body=_body,

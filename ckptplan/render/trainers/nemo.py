@@ -48,24 +48,19 @@ TRAINER = Trainer(
         "ckpt_async_save",
     ),
     gotchas=(
-        "`save_last=True`, the default, writes a second full copy at each save, which doubles its cost. "
-        '`"link"` makes a symbolic link, on local file systems only. `False` leaves `AutoResume` with '
-        "nothing to "
-        "find: it looks for folders that end in `last`.",
-        "`monitor` is `val_loss` by default: a save that is due before that metric exists is put off until "
-        "after "
+        '`save_last=True`, the default, writes a second full copy at each save, which doubles its cost. `"link"` '
+        "makes a symbolic link, on local file systems only. `False` leaves `AutoResume` with nothing to find: it "
+        "looks for folders that end in `last`.",
+        "`monitor` is `val_loss` by default: a save that is due before that metric exists is put off until after "
         'validation. With `monitor="step"`, `mode="max"`, `save_top_k` keeps the newest ones.',
         "`ckpt_async_save` is true by default: a synchronous plan must turn it off. It cannot be combined with EMA.",
-        "The value of the monitored metric is read back from the path: the file name must contain it, and "
-        "no folder "
+        "The value of the monitored metric is read back from the path: the file name must contain it, and no folder "
         'above it may be called anything with "step".',
         "`save_optim_on_train_end` is false by default: the save at the last step has no optimizer state.",
         "Steps are optimizer steps. `PreemptionCallback` saves and stops on SIGTERM if it is added.",
-        "With asynchronous saves the surplus checkpoint is deleted when the new one is complete: there "
-        "must be room "
+        "With asynchronous saves the surplus checkpoint is deleted when the new one is complete: there must be room "
         "for one more than `save_top_k`.",
-        "Recipes of the library save by time (`train_time_interval`, 15 min), which excludes "
-        "`every_n_train_steps`: "
+        "Recipes of the library save by time (`train_time_interval`, 15 min), which excludes `every_n_train_steps`: "
         "set it to None there.",
         "Version 3 of the package no longer holds the large-language-model part that these settings belong to.",
     ),

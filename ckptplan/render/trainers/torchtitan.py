@@ -41,20 +41,15 @@ TRAINER = Trainer(
     ),
     gotchas=(
         "`checkpoint.enable` is false by default: an interval alone saves nothing.",
-        "`last_save_model_only` is true by default: the save at the last step has no optimizer state, so a "
-        "finished "
+        "`last_save_model_only` is true by default: the save at the last step has no optimizer state, so a finished "
         "run cannot be continued from it. `--checkpoint.no_last_save_model_only` keeps the whole state.",
-        "Current releases read Python configurations and these flags, no TOML. In earlier ones the same "
-        "names stand "
+        "Current releases read Python configurations and these flags, no TOML. In earlier ones the same names stand "
         "under `[checkpoint]`.",
-        "`async_with_pinned_mem` needs host memory for the state of all ranks of a node; `async` needs "
-        "less and "
+        "`async_with_pinned_mem` needs host memory for the state of all ranks of a node; `async` needs less and "
         "writes from a thread of the trainer, which slows training down for longer.",
-        "The first asynchronous save is slower: staging buffers and the save plan are made then. A save "
-        "that is due "
+        "The first asynchronous save is slower: staging buffers and the save plan are made then. A save that is due "
         "while the last one is being written waits for it.",
-        "`keep_latest_k` of 1 is refused, 0 keeps all. A save in flight counts as one of the k, and "
-        "deletion starts "
+        "`keep_latest_k` of 1 is refused, 0 keeps all. A save in flight counts as one of the k, and deletion starts "
         "before it is complete: with k = 2 one complete checkpoint is left meanwhile.",
         "Steps are optimizer steps. Training saves at the last step, but not on a signal.",
     ),

@@ -1,0 +1,61 @@
+"""The commented spec that ``ckptplan spec init`` prints; it runs as it is."""
+
+from __future__ import annotations
+
+STARTER = """\
+# A spec for ckptplan, format version 1. Try:  ckptplan optimize THIS_FILE
+# Times, sizes and rates carry their unit: 5 s, 10 min, 3.09 h, 54 d; 80 GB (1e9 bytes), 80 GiB; 2 TB/s, 400 Gbit/s.
+# Every number below is an example: replace it with yours. Keys behind a # are optional and show what may be written.
+
+name: my run
+
+model:
+  parameters: 70e9                # or 70_553_706_496
+  state: adam-14                  # what a checkpoint holds; 14 bytes per parameter: 16-bit copy, fp32 master, two moments
+  # state: [adam-14, ema]         # more than one ledger entry; or a list of {name: ..., bytes_per_parameter: ...}
+  # expert_parameters: 60e9       # mixture of experts: those in routed experts
+  # trainable_fraction: 1 %       # parameter-efficient tuning
+
+cluster:
+  gpus: 512
+  gpus_per_node: 8
+  # host_memory_per_node: 2 TB    # checks that an asynchronous save fits
+  layout: {tensor: 8, pipeline: 4, shard: zero1}   # data follows from gpus: 512 / (8 x 4) = 16
+
+failures:                         # exactly one of these
+  interruptions: {count: 12, over: 30 d}   # unplanned stops of this job; add gpus: N if counted on another number
+  # mtbf: 60 h                    # of the whole job
+  # mtbf_per_gpu: 50_000 h
+  # mtbf_per_node: 260 d
+  # rate_per_node_day: 6.5e-3     # 6.5 per 1000 node-days
+  # preset: llama3-2024
+
+storage:                          # or  preset: lustre-small
+  write_bandwidth: 20 GB/s        # aggregate and sustained, as measured by a save, not as sold
+  read_bandwidth: 40 GB/s
+  # write_bandwidth_per_node: 4 GB/s
+  # write_bandwidth_per_writer: 2 GB/s
+  # latency: 2 s                  # fixed time of one save
+
+save:                             # one or more strategies, compared side by side
+  - name: sharded                 # every GPU writes its part; training stands still meanwhile
+    mode: sharded
+    # stall: 60 s                 # measured; left out, it is computed from storage
+  - name: asynchronous            # training stands still for the copy to host memory only
+    mode: asynchronous
+    copy_bandwidth: 25 GB/s       # GPU to host, per GPU
+    training_speed_while_flushing: 0.95   # compare step times during and between saves
+
+restart:                          # or  total: 10 min
+  detect: 60 s
+  replace: 2 min
+  initialise: 3 min
+  load: auto                      # bytes that all ranks read over read_bandwidth
+  warm_up: 1 min
+
+training:
+  step_time: 5 s                  # turns the interval into steps
+  duration: 30 d
+
+# assume: {failures_strike: DR}   # a further failure may strike the whole recovery; or R, or safe
+"""

@@ -1,8 +1,9 @@
 """The shipped specs: every number has its source beside it, and each plan comes out as published or worked out.
 
-The expected sizes count bytes per parameter alone. A ledger also holds small states per rank or per job (random numbers,
-data position, scheduler), some 11 kB per GPU, which shift the last printed digit here and there. So each number is compared
-in its printed rounding for the states per parameter, and the spec as it ships must keep the steps and, to 1e-5, the goodput.
+The expected sizes count bytes per parameter alone. A ledger also holds small states per rank or per job (random
+numbers, data position, scheduler), some 11 kB per GPU, which shift the last printed digit here and there. So each
+number is compared in its printed rounding for the states per parameter alone, and the spec as it ships must keep the
+steps and, to 1e-5, the goodput.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def atomic_goodput(
     -----
     Herault and Robert 2015, with the save outside the exposed time.
     """
-    W, d, M, A = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (interval, stall, mtbf,
-    recovery))) with np.errstate(all="ignore"):
+    W, d, M, A = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (interval, stall, mtbf, recovery)))
+    with np.errstate(all="ignore"):
         goodput = W / (A * M * np.expm1(W / M) + d)
         return np.where((W > 0.0) & (d >= 0.0) & (M > 0.0) & (A >= 1.0), goodput, np.nan)

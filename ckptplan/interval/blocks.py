@@ -82,7 +82,7 @@ def _flat(values: Floats, shape: tuple[int, ...]) -> Floats:
 
 def _succeeds(fast: Fast, block: tuple[Floats, Floats], out: Floats, scratch: Floats) -> bool:
     """Whether the fast form applies, and went through without raising a floating-point flag."""
-    if not np.minimum.reduce(block[1]) > 0.0:  # also True for nan
+    if not np.minimum.reduce(block[1]) > 0.0:  # so that nan is refused too
         return False
     try:
         fast(*block, out, scratch)

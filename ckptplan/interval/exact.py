@@ -109,8 +109,8 @@ def _fast(stall: Floats, mtbf: Floats, out: Floats, scratch: Floats) -> None:
 def _work_fraction(a: Floats, u: Floats, scratch: Floats) -> None:
     """Write u(a): the start u0, then one Newton step for ``u = G(u)``, ``G(u) = 1 - exp(-(a + u))``."""
     root, work, largest = scratch
-    largest.fill(_LARGEST_RATIO)  # numpy vectorises the minimum of two arrays, not that of an array and a
-    scalar np.minimum(a, largest, out=root)
+    largest.fill(_LARGEST_RATIO)  # numpy vectorises the minimum of two arrays, not that of an array and a scalar
+    np.minimum(a, largest, out=root)
     np.sqrt(root, out=root)
     _start(root, u, work)
     np.subtract(u, a, out=work)  # u holds -u0: this is -(a + u0)

@@ -18,6 +18,9 @@ _ASSUMED_RESTART_S = 600.0
 def build(record: Record) -> Scenario | None:
     """The scenario, or None if any fault was noted; every check that can run has run."""
     name = record.take("name", PurePath(record.fields.file).stem or "spec")
+    for path in record.fields.given:
+        if path.endswith(".preset"):
+            record.take(path)
     model = build_model(record)
     cluster = build_cluster(record)
     failures = build_failures(record, cluster)
@@ -40,7 +43,7 @@ def _restart(record: Record) -> Restart:
             fields.fault("restart.total", message, "keep the total, or the phases")
         return Restart(total_s=record.take("restart.total"))
     if not phases:
-        if fields.sound("restart", "restart.preset"):
+        if fields.whole("restart"):
             record.warn("restart", "left out: 10 min are assumed", "write restart: {total: 10 min}, or its phases")
         return Restart(total_s=record.take("restart.total", _ASSUMED_RESTART_S, text="10 min (assumed)"))
     times = {f"{phase}_s": record.take(f"restart.{phase}", 0.0) for phase in RESTART_PHASES if phase != "load"}
@@ -50,7 +53,7 @@ def _restart(record: Record) -> Restart:
 def _load(record: Record) -> float | None:
     """Seconds, or None for "compute it"."""
     fields, path = record.fields, "restart.load"
-    can_compute = fields.has("storage.read_bandwidth") or not fields.sound("storage", "storage.preset")
+    can_compute = fields.has("storage.read_bandwidth") or not fields.whole("storage")
     given = fields.given.get(path)
     automatic = "auto: bytes that all ranks read over storage.read_bandwidth"
     if given is not None and given.si == "auto":

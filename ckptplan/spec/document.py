@@ -16,6 +16,7 @@ MOST_NODES = 20_000  # with every alias expanded
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_TOO_DEEP, _FOUR_LEVELS = f"nested more than {DEEPEST} levels deep", "a spec needs four levels"
 _ALIKE = "indent keys of one group alike"
 # What the parser says, what it means, what to do.
 _PLAIN_ENGLISH = (
@@ -109,6 +110,8 @@ def _syntax(error: Any, source: Source) -> Problem:
     mark = error.problem_mark or error.context_mark
     place = Place(source.name) if mark is None else source.place(mark.line + 1, mark.column + 1)
     said = f"{error.context or ''} {error.problem or ''}".strip()
+    if "maximum nesting depth" in said:
+        return Problem(_TOO_DEEP, place, hint=_FOUR_LEVELS)
     for phrase, message, hint in _PLAIN_ENGLISH:
         if phrase in said:
             return Problem(f"this is not YAML: {message}", place, hint=hint)
@@ -151,7 +154,7 @@ class _Builder:
     def _count(self, event: Any, nodes: int, levels: int) -> None:
         self._nodes += nodes
         if len(self._open) + levels > DEEPEST:
-            self._stop(event, f"nested more than {DEEPEST} levels deep", "a spec needs four levels")
+            self._stop(event, _TOO_DEEP, _FOUR_LEVELS)
         if self._nodes > MOST_NODES:
             self._stop(event, f"more than {MOST_NODES:,} values, aliases expanded", "a spec needs a hundred")
 

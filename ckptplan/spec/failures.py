@@ -61,7 +61,7 @@ def _source(record: Record) -> str | None:
         return None
     entries = fields.groups["failures"].entries
     found = [name for name in FAILURE_SOURCES if name in entries]
-    if not found and fields.sound("failures", "failures.preset"):
+    if not found and fields.whole("failures"):
         known = ", ".join(FAILURE_SOURCES)
         fields.fault(
             "failures", "no source of the failure rate", f"write one of {known}; for example mtbf_per_gpu: 50_000 h"

@@ -82,6 +82,10 @@ class Fields:
         """Whether a value was given, right or wrong."""
         return path in self.given or path in self.faulty
 
+    def whole(self, path: str) -> bool:
+        """Whether neither this path nor anything around or below it is faulty."""
+        return self.sound(path) and not any(bad.startswith((f"{path}.", f"{path}[")) for bad in self.faulty)
+
     def sound(self, *paths: str) -> bool:
         """Whether none of these, nor a group around them, is faulty."""
         return not any(path == bad or path.startswith((f"{bad}.", f"{bad}[")) for path in paths for bad in self.faulty)
@@ -238,17 +242,19 @@ def shown(text: str) -> str:
     return text if text and text.isprintable() else repr(text)
 
 
-def nearest(word: str, valid: Iterable[str]) -> str | None:
-    """The nearest valid word, and only if it is near."""
+def nearest(word: str, valid: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The nearest valid word, and only if it is near; two letters are near to anything."""
+    if len(word) < 3:
+        return None
     from difflib import get_close_matches  # only an error needs it
 
     plain = {name.lower().replace("-", "_"): name for name in valid}
-    near = get_close_matches(word[:100].lower().replace("-", "_").replace(" ", "_"), plain, n=1, cutoff=0.6)
+    near = get_close_matches(word[:100].lower().replace("-", "_").replace(" ", "_"), plain, n=1, cutoff=cutoff)
     return plain[near[0]] if near else None
 
 
 def _unknown_key(name: str, group: Group) -> str:
-    near = nearest(name, (key for key in group.keys if key != "preset" or group.preset))
+    near = nearest(name, (key for key in group.keys if key != "preset" or group.preset), cutoff=0.7)
     if near:
         return f"did you mean {near}?"
     homes = [home for home in _homes(name, "", SPEC) if home]

@@ -68,8 +68,8 @@ def _state_type() -> Any:
     one = Annotated[str, WithJsonSchema({"type": "string", "enum": list(ledger_names())})]
     names = [*ledger_names(), *addition_names()]
     listed = Annotated[str, WithJsonSchema({"type": "string", "enum": names})]
-    state = _model("State", STATE, "model.state")
-    return one | Annotated[list[listed | state], Field(min_length=1)]
+    item: Any = listed | _model("State", STATE, "model.state")
+    return one | Annotated[list[item], Field(min_length=1)]
 
 
 def _description(entry: Entry) -> str:

@@ -111,7 +111,7 @@ def _listed(record: Record, node: ListNode) -> Ledger | None:
             states += [] if state is None else [state]
         else:
             names += _by_name(record, path, item, states, additions)
-    if not record.fields.sound("model.state"):
+    if not record.fields.whole("model.state"):
         return None
     if any(name in names[:place] and name in ledger_names() for place, name in enumerate(names)):
         return None
@@ -147,7 +147,7 @@ def _state(record: Record, path: str, node: MapNode) -> State | None:
     if len(keys) != 1:
         message = "both bytes_per_parameter and bytes" if keys else "bytes_per_parameter or bytes is missing"
         fields.fault(path, message, "write one of them, for example bytes_per_parameter: 4")
-    if not fields.sound(path):
+    if not fields.whole(path):
         return None
     name = record.take(f"{path}.name")
     each = record.take(f"{path}.{keys[0]}")

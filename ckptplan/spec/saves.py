@@ -44,7 +44,7 @@ def build_saves(record: Record) -> tuple[Save, ...] | None:
                 "give every strategy its own name",
             )
     complete = tuple(save for save in saves if save is not None)
-    return complete if complete and record.fields.sound("save") and len(complete) == len(saves) else None
+    return complete if complete and record.fields.whole("save") and len(complete) == len(saves) else None
 
 
 def _save(record: Record, path: str) -> Save | None:
@@ -80,7 +80,7 @@ def _needs_a_rate(record: Record, path: str, mode: Mode) -> None:
     """A time that is not given must follow from the storage."""
     wanted = "flush" if mode is Mode.ASYNCHRONOUS else "stall"
     known = record.fields.has(f"{path}.{wanted}") or any(record.fields.has(f"storage.{key}") for key in _WRITE_KEYS)
-    if not known and record.fields.sound("storage", "storage.preset"):
+    if not known and record.fields.whole("storage"):
         record.fields.fault(
             path,
             f"{wanted} is not given, and no write bandwidth gives it",

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from ckptplan.load import shipped_configs
 
+from ckptplan.load import shipped_configs
 from tests.cli.harness import Ran, ckptplan
 from tests.spec.broken import BROKEN
 

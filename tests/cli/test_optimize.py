@@ -13,8 +13,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from ckptplan.load import shipped_configs
 
+from ckptplan.load import shipped_configs
 from ckptplan.render.schemas import output_schema, record_schema
 from tests.cli.harness import ckptplan, environment
 

@@ -1,0 +1,84 @@
+"""Every fault of a spec ends in one message with its place and a remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckptplan.errors import InputError
+from ckptplan.spec.reading import read_spec
+from tests.spec.broken import BROKEN, GOOD, Broken
+
+
+def test_the_good_spec_is_read_without_a_word() -> None:
+    """The spec that the broken ones are made from has neither faults nor warnings."""
+    assert read_spec(GOOD.encode(), "run.yaml").warnings == ()
+
+
+def test_the_table_is_long_enough() -> None:
+    """At least sixty different broken specs are tried, each under its own name."""
+    assert len({row.id for row in BROKEN}) == len(BROKEN) >= 60
+
+
+@pytest.mark.parametrize("row", BROKEN, ids=lambda row: row.id)
+def test_a_fault_is_reported_with_place_and_hint(row: Broken) -> None:
+    """A broken spec ends in one problem with its line, key, message and hint, in plain ASCII."""
+    with pytest.raises(InputError) as caught:
+        read_spec(row.data, "run.yaml")
+    problems = caught.value.problems
+    assert len(problems) == 1, caught.value.render()
+    (problem,) = problems
+    assert problem.place is not None
+    assert problem.place.file == "run.yaml"
+    assert (problem.place.line, problem.key) == (row.line, row.key)
+    assert row.message in problem.message
+    assert problem.hint
+    assert row.hint in problem.hint
+    assert (problem.message + problem.hint).isascii()
+
+
+def test_all_faults_of_a_file_come_out_together() -> None:
+    """One run names every fault, in the order of the lines."""
+    text = (
+        GOOD.replace("70e9", "70B")
+        .replace("data: 16", "data: 15")
+        .replace("10 GB/s", "10 Gb/s")
+        .replace("mode: sharded", "mode: sharded, flush: 9 s")
+        .replace("training:", "trainning:")
+    )
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    found = [(p.place.line if p.place else None, p.key) for p in caught.value.problems]
+    assert found == [
+        (2, "model.parameters"),
+        (3, "cluster.layout"),
+        (5, "storage.write_bandwidth"),
+        (7, "save[0].flush"),
+        (10, "trainning"),
+    ]
+
+
+def test_faults_of_the_file_and_of_flags_come_out_together() -> None:
+    """A flag's fault names the flag and does not hide those of the file."""
+    text = GOOD.replace("70e9", "70B")
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml", sets=["training.step_time=5", "cluster.gpu=1024"])
+    places = [str(problem.place) for problem in caught.value.problems]
+    assert places == ["run.yaml:2:21", "--set cluster.gpu=1024", "--set training.step_time=5"]
+
+
+def test_a_caret_points_at_the_value() -> None:
+    """The rendered fault shows file, line, column, key, the line itself and a caret below the value."""
+    with pytest.raises(InputError) as caught:
+        read_spec(GOOD.replace("5 s", "5 m").encode(), "run.yaml")
+    lines = caught.value.render().splitlines()
+    assert lines[0] == "run.yaml:10:23: training.step_time: m can mean minutes, months or milli"
+    assert lines[1].index("5 m") == lines[2].index("^")
+
+
+def test_a_thousand_faults_do_not_flood_the_screen() -> None:
+    """Beyond fifty faults only their number is told."""
+    text = GOOD + "".join(f"key{n}: 1\n" for n in range(1000))
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    assert len(caught.value.problems) == 51
+    assert "950 more" in caught.value.problems[-1].message

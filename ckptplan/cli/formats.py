@@ -32,12 +32,10 @@ def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], screen: Screen
 
 def defaults(spec: Spec) -> list[str]:
     """What the spec left to defaults and the plan depends on."""
-    matters = {"model.state", "cluster.layout.shard", "assume.failures_strike", "cluster.gpus_per_node"}
-    return [
-        f"{value.key}: {value.text} (default)"
-        for value in spec.values
-        if value.origin == "default" and (value.key in matters or value.key.endswith("copy_bandwidth"))
-    ]
+    matters = {"model.state", "cluster.layout.shard", "cluster.gpus_per_node", "restart.total"}
+    saves = enumerate(spec.scenario.saves)
+    matters |= {f"save[{i}].copy_bandwidth" for i, save in saves if save.stall_s is None}
+    return [f"{v.key}: {v.text} (default)" for v in spec.values if v.origin == "default" and v.key in matters]
 
 
 def sheet_as(format_: Format, sheet: Sheet, document: Mapping[str, object], screen: Screen) -> str:

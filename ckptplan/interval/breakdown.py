@@ -53,6 +53,7 @@ class _Process:
     """The dimensionless numbers of the process: everything over the MTBF."""
 
     useful_part: Floats  # W/P, the work in an undisturbed period
+    save_part: Floats  # d_eff/P
     x: Floats  # P/M
     save: Floats  # d_eff/M
     floor: Floats  # om F/M
@@ -107,8 +108,7 @@ def exact_shares(
         survives = np.exp(-p.floor)
         kept = decay_ratio(p.x) * survives * p.running
         rework = (decay_deficit(p.x) * survives - np.expm1(-p.floor)) * p.running
-        save_part = np.where(p.save == 0.0, 0.0, p.save / p.x)
-        return Shares(p.useful_part * kept, save_part * kept, rework, p.restart)
+        return Shares(p.useful_part * kept, p.save_part * kept, rework, p.restart)
 
 
 def gross_shares(
@@ -144,7 +144,7 @@ def gross_shares(
         in_save = np.exp(-w) * -np.expm1(-p.save)
         lost_work = -np.expm1(-w) * decay_deficit(w) + np.exp(-w) * w * -np.expm1(-p.save)
         empty = p.x == 0.0
-        save = np.where(empty, 1.0 - p.useful_part, in_save / struck) * p.running
+        save = np.where(empty, p.save_part, in_save / struck) * p.running
         rework = np.where(empty, 0.0, lost_work / struck) * p.running
         return Shares(p.useful_part * decay_ratio(p.x) * p.running, save, rework, p.restart)
 
@@ -226,6 +226,7 @@ def _process(arguments: tuple[npt.ArrayLike, ...], strike: Strike) -> _Process:
         useful_part = np.where(d_eff == 0.0, 1.0, np.where(np.isposinf(W), 0.0, W / (W + d_eff)))
         return _Process(
             useful_part=useful_part,
+            save_part=np.where(d_eff == 0.0, 0.0, d_eff / (W + d_eff)),
             x=np.where(valid, (W + d_eff) / M, np.nan),
             save=d_eff / M,
             floor=floor / M,

@@ -56,7 +56,7 @@ def _interval(plan: Plan, record: Record) -> str:
     if record.interval_steps is None or plan.step_time_s is None:
         return seconds(record.interval_s)
     exact = record.interval_steps * plan.step_time_s
-    text = f"{seconds(record.interval_s)} = {whole(record.interval_steps)} steps of {seconds(plan.step_time_s)}"
+    text = f"{seconds(record.interval_s)} = {whole(record.interval_steps)} steps of {plan.step_time_s:,.6g} s"
     # The optimum is seldom a whole number of steps: say so rather than print an equation that is not one.
     return text if seconds(exact) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(exact)})"
 

@@ -136,6 +136,12 @@ def test_very_long_intervals():
     assert (shares.overhead > 1e290).all()
 
 
+def test_no_failures():
+    """With an infinite MTBF only the saves cost, in both ledgers."""
+    for shares in (exact_shares(1000, 60, np.inf, restart=600), gross_shares(1000, 60, np.inf, restart=600)):
+        assert _tuple(shares) == pytest.approx((1000 / 1060, 60 / 1060, 0, 0), rel=1e-15)
+
+
 def test_free_saves():
     """Saving without a stall all the time loses nothing but restarts."""
     assert exact_goodput(exact_interval(0, 100), 0, 100) == 1.0

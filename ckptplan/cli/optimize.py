@@ -10,7 +10,8 @@ from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, 
 from ckptplan.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
-    from ckptplan.plan import Plan
+    from ckptplan.plan import Plan, Record
+    from ckptplan.render.trainers import Trainer
     from ckptplan.spec.reading import Spec
 
 
@@ -151,21 +152,42 @@ def _setting(plan: Plan, trainer: str, keep: int) -> str:
     from ckptplan.render.trainers import TRAINERS, TrainerSetting, snippet
 
     name = one_of(trainer, tuple(TRAINERS), "--for")
-    best = plan.best
+    best = _best_for(plan, TRAINERS[name])
     if best.interval_steps is None:
         raise InputError(
             f"{plan.name}: a trainer counts steps, and the spec gives no step time",
             hint="add training.step_time to the spec, for example training: {step_time: 5 s}",
         )
-    asynchronous = any(save.name == best.strategy and save.mode == "asynchronous" for save in plan.saves)
     setting = TrainerSetting(
         steps=best.interval_steps,
-        asynchronous=asynchronous,
+        asynchronous=best.strategy in _in_background(plan),
         keep=keep,
         strategy=best.strategy,
         interval_s=best.interval_s,
     )
     return snippet(name, setting)
+
+
+def _in_background(plan: Plan) -> set[str]:
+    return {save.name for save in plan.saves if save.mode == "asynchronous"}
+
+
+def _best_for(plan: Plan, trainer: Trainer) -> Record:
+    """The best strategy that the trainer can carry out: one that cannot save in the background needs a blocking one."""
+    from ckptplan.cli.output import warn
+
+    background = set() if trainer.writes_in_background else _in_background(plan)
+    blocking = [record for record in plan.optima() if record.strategy not in background]
+    if plan.best.strategy not in background:
+        return plan.best
+    if blocking:
+        best = max(blocking, key=lambda record: record.goodput_exact)
+        warn([f"{trainer.title} does not save in the background: this is the interval of {best.strategy!r}"])
+        return best
+    warn(
+        [f"{trainer.title} does not save in the background: add a strategy with mode: sharded or gathered to the spec"]
+    )
+    return plan.best
 
 
 def _check(plans: list[tuple[Spec, Plan]], fail_under: float | None) -> None:

@@ -19,7 +19,7 @@ def build(record: Record) -> Scenario | None:
     """The scenario, or None if any fault was noted; every check that can run has run."""
     name = record.take("name", PurePath(record.fields.file).stem or "spec")
     for path in record.fields.given:
-        if path.endswith(".preset"):
+        if path.endswith(".preset") and not path.startswith("save["):
             record.take(path)
     model = build_model(record)
     cluster = build_cluster(record)

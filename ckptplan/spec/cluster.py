@@ -25,8 +25,7 @@ def build_cluster(record: Record) -> Cluster | None:
 
 
 def _layout(record: Record, gpus: int) -> Layout | None:
-    paths = [f"cluster.layout.{axis}" for axis in (*_AXES, "expert", "shard")]
-    if not record.fields.sound(*paths):
+    if not record.fields.whole("cluster.layout"):
         return None
     given = {axis: int(found.si) for axis in _AXES if (found := record.fields.given.get(f"cluster.layout.{axis}"))}  # type: ignore[arg-type]
     shard = _given_shard(record)

@@ -195,9 +195,9 @@ def _value(node: ScalarNode, key: Key, name: str) -> float | int | str:
 
 
 def _with_name(hint: str, name: str, key: Key) -> str:
-    """A general hint becomes an example of this very key."""
-    general = hint.startswith("write a ") and key.example
-    return f"{hint}; here for example {name}: {key.example}" if general else hint
+    """A general example becomes one of this very key."""
+    general, found, _ = hint.partition(", for example ")
+    return f"{general}, for example {name}: {key.example}" if found and key.example else hint
 
 
 def _magnitude(number: float, key: Key, name: str) -> None:

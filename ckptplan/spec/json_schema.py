@@ -16,6 +16,7 @@ from ckptplan.units import Dimension, unit_names
 SCHEMA_ID = "urn:ckptplan:spec:1"
 
 _NUMBER = r"([0-9]+(_[0-9]+)*(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+_ABOVE_ZERO = r"(?=[0-9_.]*[1-9])"
 
 
 def json_schema() -> dict[str, Any]:
@@ -96,8 +97,9 @@ def _written(key: Key) -> dict[str, Any]:
         number = {"type": "number", "minimum" if key.zero else "exclusiveMinimum": 0}
         unit = rf"\s*({_units('size')})?" if key.form == "bytes" else ""
         return {"anyOf": [number, {"type": "string", "pattern": f"^{_NUMBER}{unit}$"}]}
+    above_zero = "" if key.zero else _ABOVE_ZERO
     automatic = "|^auto$" if key.form == "time or auto" else ""
-    return {"type": "string", "pattern": rf"^{_NUMBER}\s*({_units(_dimension(key.form))})${automatic}"}
+    return {"type": "string", "pattern": rf"^{above_zero}{_NUMBER}\s*({_units(_dimension(key.form))})${automatic}"}
 
 
 def _dimension(form: Form) -> Dimension:

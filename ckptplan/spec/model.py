@@ -48,6 +48,8 @@ def build_model(record: Record) -> Model | None:
         )
     if kept is None or parameters is None or not fields.sound("model"):
         return None
+    if fields.has("model.matrix_fraction") and "muon" not in kept.name:
+        record.warn("model.matrix_fraction", "has no effect: only the ledger muon uses it", "delete it, or write muon")
     _lint_bytes(record, kept)
     return Model(parameters, kept, experts, trained, frozen == "saved")
 

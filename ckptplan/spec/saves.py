@@ -55,6 +55,8 @@ def _save(record: Record, path: str) -> Save | None:
     mode = Mode(str(given_mode.si)) if given_mode else Mode.SHARDED
     name = record.take(f"{path}.name", str(mode))
     record.take(f"{path}.mode", str(mode))
+    if record.fields.has(f"{path}.preset"):
+        record.take(f"{path}.preset")
     if given_mode is None and "async" in name.lower():
         record.warn(path, "mode is left out, so it is sharded, though the name says async", "write mode: asynchronous")
     stall = record.take(f"{path}.stall")

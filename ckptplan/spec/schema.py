@@ -46,7 +46,7 @@ class Many:
 
 Entry: TypeAlias = Key | Group | Many
 
-_PRESET = Key("text", "Name of a preset; keys written beside it win.", example="lustre-large")
+_PRESET = Key("text", "Name of a preset; keys written beside it win.")
 
 _MODEL = Group(
     "What is trained, and what a checkpoint keeps of it.",

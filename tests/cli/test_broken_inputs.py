@@ -24,7 +24,7 @@ def check_refusal(ran: Ran, code: int = 1) -> None:
     assert ran.peak_bytes < 200_000_000
 
 
-@pytest.mark.parametrize("row", BROKEN, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", BROKEN, ids=lambda row: row.id)
 def test_broken_spec(row: object, tmp_path: Path) -> None:
     """A broken spec ends in exit code 1 and a message that names the file."""
     path = tmp_path / "run.yaml"

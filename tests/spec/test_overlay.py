@@ -1,0 +1,164 @@
+"""Precedence: flag over environment over spec over preset over default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from ckptplan.errors import InputError
+from ckptplan.spec.reading import Spec, read_spec
+from tests.spec.broken import GOOD
+
+
+def _read(text: str = GOOD, sets: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Spec:
+    return read_spec(text.encode(), "run.yaml", sets=sets, environment=environment or {})
+
+
+def _origins(spec: Spec) -> dict[str, str]:
+    return {value.key: value.origin for value in spec.values}
+
+
+def test_each_layer_beats_the_one_below() -> None:
+    """The same key in all five layers: the flag holds, and without it the next one down."""
+    key, name = "storage.write_bandwidth", "CKPTPLAN_SPEC__STORAGE__WRITE_BANDWIDTH"
+    bare = GOOD.replace("storage: {write_bandwidth: 10 GB/s, read_bandwidth: 20 GB/s}", "storage: {preset: nas}")
+    both = bare.replace("{preset: nas}", "{preset: nas, write_bandwidth: 3 GB/s}")
+    chain = [
+        (_read(both, [f"{key}=5 GB/s"], {name: "4 GB/s"}), 5e9, f"--set {key}=5 GB/s"),
+        (_read(both, [], {name: "4 GB/s"}), 4e9, f"environment {name}"),
+        (_read(both), 3e9, "run.yaml:5"),
+        (_read(bare), 1e9, "preset nas"),
+    ]
+    for spec, rate, origin in chain:
+        assert spec.scenario.storage.write_bandwidth_bytes_per_s == rate
+        assert _origins(spec)[key] == origin
+    assert _origins(chain[0][0])["storage.latency"] == "default"
+
+
+def test_list_items_are_named_by_index_or_by_name() -> None:
+    """``save[1]`` and ``save[async]`` are the same strategy."""
+    by_index = _read(sets=["save[1].stall=30 s"])
+    by_name = _read(sets=["save[async].stall=30 s"])
+    assert by_index.scenario.saves[1].stall_s == by_name.scenario.saves[1].stall_s == 30.0
+    assert _read(environment={"CKPTPLAN_SPEC__SAVE__0__STALL": "7 s"}).scenario.saves[0].stall_s == 7.0
+
+
+def test_an_unknown_strategy_is_named_with_those_that_exist() -> None:
+    """A wrong name is answered with the right ones."""
+    with pytest.raises(InputError) as caught:
+        _read(sets=["save[asink].stall=30 s"])
+    (problem,) = caught.value.problems
+    assert "no save[asink]" in problem.message
+    assert "save[async]" in (problem.hint or "")
+
+
+def test_a_failure_source_from_a_flag_replaces_that_of_the_file() -> None:
+    """Two sources do not meet if one of them comes from a stronger layer."""
+    spec = _read(sets=["failures.mtbf=3 h"])
+    assert spec.scenario.failures.source == "mtbf"
+    assert spec.scenario.failures.mtbf_per_gpu_s == pytest.approx(3 * 3600 * 512)
+    assert "failures.mtbf_per_gpu" not in _origins(spec)
+
+
+def test_two_failure_sources_from_flags_are_still_two() -> None:
+    """The same layer cannot replace its own source."""
+    with pytest.raises(InputError, match="exactly one source"):
+        _read(sets=["failures.mtbf=3 h", "failures.mtbf_per_node=40 d"])
+
+
+def test_a_restart_total_and_phases_replace_each_other() -> None:
+    """Phases from a flag drop the total of the file, and a total drops the phases."""
+    phases = _read(sets=["restart.detect=90 s", "restart.load=10 s"]).scenario.restart
+    assert (phases.total_s, phases.detect_s, phases.load_s) == (None, 90.0, 10.0)
+    with_phases = GOOD.replace("{total: 10 min}", "{detect: 60 s, load: 1 s}")
+    total = _read(with_phases, ["restart.total=5 min"]).scenario.restart
+    assert (total.total_s, total.detect_s) == (300.0, 0.0)
+
+
+def test_another_number_of_gpus_lets_data_parallelism_follow() -> None:
+    """The data axis of the file belongs to its number of GPUs and is not held against another one."""
+    spec = _read(sets=["cluster.gpus=1024"])
+    assert spec.scenario.cluster.layout.data == 32
+    assert _origins(spec)["cluster.layout.data"] == "follows from cluster.gpus"
+
+
+def test_with_hsdp_whole_replicas_follow() -> None:
+    """HSDP keeps the ranks that share one copy and changes the number of copies."""
+    text = GOOD.replace("data: 16, shard: zero1", "data: 8, replicas: 2, shard: hsdp")
+    layout = _read(text, ["cluster.gpus=1024"]).scenario.cluster.layout
+    assert (layout.data, layout.replicas) == (8, 4)
+
+
+def test_a_rate_of_the_whole_job_is_not_rescaled_silently() -> None:
+    """Overriding the number of GPUs alone warns if the MTBF was that of the job."""
+    text = GOOD.replace("mtbf_per_gpu: 50_000 h", "mtbf: 90 h")
+    assert _read(text).warnings == ()
+    (warning,) = _read(text, ["cluster.gpus=1024"]).warnings
+    assert warning.key == "failures.mtbf"
+    assert "overridden" in warning.message
+
+
+def test_a_preset_from_a_flag_has_the_strength_of_the_flag() -> None:
+    """A preset named by a flag is not hidden by what the file says."""
+    spec = _read(sets=["storage.preset=tectonic", "storage.peak_write_bandwidth=9 TB/s"])
+    storage = spec.scenario.storage
+    assert storage.write_bandwidth_bytes_per_s == 2e12
+    assert storage.peak_write_bandwidth_bytes_per_s == 9e12
+    assert storage.read_bandwidth_bytes_per_s == 20e9
+
+
+def test_values_of_flags_are_read_as_yaml() -> None:
+    """A flag may set a whole group or list."""
+    spec = _read(sets=["save=[{stall: 2 s}]", "model.state=[adam-12, ema]"])
+    assert [save.stall_s for save in spec.scenario.saves] == [2.0]
+    assert any(state.name for state in spec.scenario.model.ledger.states)
+    assert _origins(spec)["save[0].stall"] == "--set save=[{stall: 2 s}]"
+
+
+def test_a_group_that_the_file_leaves_out_is_made() -> None:
+    """A flag may name a group that is not in the file."""
+    assert _read(sets=["assume.failures_strike=safe"]).scenario.failures_strike == "safe"
+
+
+def test_an_alias_is_not_changed_through_its_twin() -> None:
+    """Overriding one of two strategies that share an anchor leaves the other as it was."""
+    text = GOOD.replace("- {name: sharded, mode: sharded}", "- &x {stall: 5 s}").replace(
+        "- {name: async, mode: asynchronous, stall: 1 s}", "- *x"
+    )
+    saves = _read(text, ["save[1].name=other", "save[1].stall=9 s"]).scenario.saves
+    assert [save.stall_s for save in saves] == [5.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("flag", "message", "hint"),
+    [
+        ("cluster.gpus", "KEY=VALUE is wanted", "cluster.gpus=1024"),
+        ("=5", "KEY=VALUE is wanted", "cluster.gpus=1024"),
+        ("cluster..gpus=5", "KEY=VALUE is wanted", "cluster.gpus=1024"),
+        ("cluster.gpu=5", "unknown key", "did you mean gpus?"),
+        ("cluster.gpus=", "no value", "gpus: 16384"),
+        ("training.step_time=5", "no unit", "5 s"),
+        ("training.step_time=[", "not YAML", ""),
+        ("name.first=x", "no keys below", ""),
+        ("storage.preset=nass", "no preset", "did you mean nas?"),
+        ("name=a\x1bb", "control character", "delete"),
+    ],
+)
+def test_a_wrong_flag_is_named(flag: str, message: str, hint: str) -> None:
+    """Faults of a flag carry the flag as their place."""
+    with pytest.raises(InputError) as caught:
+        _read(sets=[flag])
+    (problem,) = caught.value.problems
+    assert str(problem.place).startswith("--set ")
+    assert message in problem.message
+    assert hint in (problem.hint or "")
+
+
+def test_a_wrong_variable_is_named() -> None:
+    """Faults of the environment carry the variable as their place, and other variables are left alone."""
+    environment = {"CKPTPLAN_SPEC__CLUSTER__GPU": "5", "CKPTPLAN_SPEC__": "1", "CKPTPLAN_METHOD": "exact"}
+    with pytest.raises(InputError) as caught:
+        _read(environment=environment)
+    places = {str(problem.place) for problem in caught.value.problems}
+    assert places == {"environment CKPTPLAN_SPEC__CLUSTER__GPU", "environment CKPTPLAN_SPEC__"}

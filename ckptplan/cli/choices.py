@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,6 +16,8 @@ def one_of(value: str, valid: Sequence[str], option: str) -> str:
     """The value, if it is valid."""
     if value in valid:
         return value
+    import difflib
+
     near = difflib.get_close_matches(value, valid, n=1)
     hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(valid)}"
     raise UsageError(f"{option} {value}: not known", hint=hint)

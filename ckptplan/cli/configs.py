@@ -14,7 +14,7 @@ def configs(format_: FormatOption = Format.TABLE, output: OutputOption = None) -
     """
     from ckptplan import __version__
     from ckptplan.cli.formats import sheet_as
-    from ckptplan.cli.output import emit, screen_for
+    from ckptplan.cli.output import emit
     from ckptplan.load import shipped_configs
     from ckptplan.render.sheet import Column, Sheet
 
@@ -24,4 +24,4 @@ def configs(format_: FormatOption = Format.TABLE, output: OutputOption = None) -
     )
     sheet = Sheet(columns, tuple((config.name, config.description) for config in shipped_configs()))
     document = {"schema": "ckptplan.configs/1", "ckptplan": __version__, "configs": sheet.records()}
-    emit(sheet_as(format_, sheet, document, screen_for(output)), output)
+    emit(sheet_as(format_, sheet, document, output), output)

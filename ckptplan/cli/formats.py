@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ckptplan.cli.options import Format
+from ckptplan.cli.output import screen_for
 from ckptplan.plan import Plan
 from ckptplan.render.plan_document import plan_document, plans_document
-from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_csv, to_json, to_markdown
 from ckptplan.spec.reading import Spec
 
 
-def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], screen: Screen) -> str:
-    """One text for all plans."""
+def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], output: Path | None) -> str:
+    """One text for all plans; ``output`` is where it goes, None for standard output."""
     if format_ is Format.JSON:
         documents = [
             plan_document(plan, spec.si, [problem.render() for problem in spec.warnings]) for spec, plan in plans
@@ -27,6 +28,7 @@ def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], screen: Screen
 
     if format_ is Format.MARKDOWN:
         return "\n".join(markdown(plan) for _, plan in plans)
+    screen = screen_for(output)
     return "\n".join(report(plan, screen, assumed=defaults(spec)) for spec, plan in plans)
 
 
@@ -38,10 +40,10 @@ def defaults(spec: Spec) -> list[str]:
     return [f"{v.key}: {v.text} (default)" for v in spec.values if v.origin == "default" and v.key in matters]
 
 
-def sheet_as(format_: Format, sheet: Sheet, document: Mapping[str, object], screen: Screen) -> str:
+def sheet_as(format_: Format, sheet: Sheet, document: Mapping[str, object], output: Path | None) -> str:
     """A plain sheet in any format; ``document`` is its JSON form."""
     if format_ is Format.JSON:
         return to_json(document)
     if format_ is Format.CSV:
         return to_csv([sheet])
-    return to_markdown(sheet) if format_ is Format.MARKDOWN else screen.table(sheet)
+    return to_markdown(sheet) if format_ is Format.MARKDOWN else screen_for(output).table(sheet)

@@ -27,9 +27,8 @@ def methods(
     from ckptplan.interval.methods import METHODS
     from ckptplan.render.method_page import method_page, methods_document, methods_sheet
 
-    screen = screen_for(output)
     shown = tuple(METHODS.values()) if name is None else (METHODS[one_of(name, tuple(METHODS), "method")],)
     if name is not None and format_ is Format.TABLE:
-        emit(method_page(shown[0], screen), output)
+        emit(method_page(shown[0], screen_for(output)), output)
         return
-    emit(sheet_as(format_, methods_sheet(shown), methods_document(shown), screen), output)
+    emit(sheet_as(format_, methods_sheet(shown), methods_document(shown), output), output)

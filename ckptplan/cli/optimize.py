@@ -76,7 +76,7 @@ def optimize(
     Says how often to save, by each strategy of the spec, and accounts for
     every hour: save, rework, restart, goodput.
     """
-    from ckptplan.cli.output import emit, screen_for, warn
+    from ckptplan.cli.output import emit, warn
 
     if quiet and trainer:
         raise UsageError("--quiet and --for exclude each other", hint="give one of them")
@@ -99,7 +99,7 @@ def optimize(
     else:
         from ckptplan.cli.formats import plans_as
 
-        text = plans_as(format_, plans, screen_for(output))
+        text = plans_as(format_, plans, output)
     emit(text, output)
     _check(plans, fail_under)
 

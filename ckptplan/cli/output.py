@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ckptplan.errors import InputError, Problem
-from ckptplan.render.screen import Screen
+
+if TYPE_CHECKING:
+    from ckptplan.render.screen import Screen
 
 
 def screen_for(output: Path | None) -> Screen:
     """What the destination can show."""
+    from ckptplan.render.screen import Screen
+
     return Screen() if output is not None else Screen.of(sys.stdout)
 
 
@@ -38,6 +42,8 @@ def _replace(output: Path, text: str) -> None:
             raise IsADirectoryError(21, "it is a directory")
         output.write_text(text, encoding="utf-8")
         return
+    import tempfile
+
     target = output.resolve()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     aside = Path(name)
@@ -60,9 +66,11 @@ def _umask() -> int:
 
 def warn(warnings: Iterable[str | Problem]) -> None:
     """Warnings on standard error, wrapped to its width."""
-    screen = Screen.of(sys.stderr)
     for warning in warnings:
         if isinstance(warning, Problem):
             sys.stderr.write(f"warning: {warning.render()}\n")
         else:
+            from ckptplan.render.screen import Screen
+
+            screen = Screen.of(sys.stderr)
             sys.stderr.write(screen.paragraph(warning, indent="  ", first="warning: ") + "\n")

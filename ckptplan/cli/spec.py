@@ -70,7 +70,7 @@ def show(
     """
     from ckptplan import __version__
     from ckptplan.cli.formats import sheet_as
-    from ckptplan.cli.output import emit, screen_for, warn
+    from ckptplan.cli.output import emit, warn
     from ckptplan.load import load
     from ckptplan.render.sheet import Column, Sheet
 
@@ -92,7 +92,7 @@ def show(
         "spec": loaded.si,
         "values": sheet.records(),
     }
-    emit(sheet_as(format_, sheet, document, screen_for(output)), output)
+    emit(sheet_as(format_, sheet, document, output), output)
 
 
 def _si(value: object, unit: str) -> str:

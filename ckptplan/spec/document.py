@@ -14,7 +14,9 @@ LARGEST_FILE = 1 << 20  # bytes
 DEEPEST = 32
 MOST_NODES = 20_000  # with every alias expanded
 
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")  # no YAML text holds these
+_CONTROL = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]"
+)  # no YAML text holds these
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _TOO_DEEP, _FOUR_LEVELS = f"nested more than {DEEPEST} levels deep", "a spec needs four levels"
 _ALIKE = "indent keys of one group alike"

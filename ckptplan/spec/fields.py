@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ckptplan.errors import Place, Problem
 from ckptplan.spec.schema import SPEC, STATE, Entry, Form, Group, Key, Many
@@ -45,8 +46,7 @@ _DIMENSIONS: dict[Form, Dimension] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A value that some layer gave: in SI, with its node."""
 
     si: float | int | str | Node

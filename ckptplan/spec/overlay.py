@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from ckptplan.errors import InputError, Place, Problem
 from ckptplan.spec.document import parse, read_text
@@ -18,8 +19,7 @@ _SET = re.compile(r"\s*((?:[^=\[\]]|\[[^\]]*\])+?)\s*=(.*)", re.DOTALL)
 _PART = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """One overriding value: ``path`` holds keys, and for items of a list an index or a name."""
 
     path: tuple[str, ...]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ckptplan.errors import Problem
 from ckptplan.spec.document import parse, read_text
@@ -15,8 +16,7 @@ from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
 _FILE = Path(__file__).with_name("presets.yaml")
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """One preset: its group, name, where its values come from, and the values as a tree."""
 
     group: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ckptplan.cost.scenario import Kind, Mode, Scope, Shard, Strike
 
@@ -12,8 +11,7 @@ Form = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people."""
 
     form: Form
@@ -25,8 +23,7 @@ class Key:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A mapping. ``preset`` says whether it may take values by the name of a preset."""
 
     about: str
@@ -35,8 +32,7 @@ class Group:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Many:
+class Many(NamedTuple):
     """A list of mappings."""
 
     about: str

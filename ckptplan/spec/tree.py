@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ckptplan.errors import Place
 
@@ -13,8 +13,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 _LONGEST_LINE = 10_000  # a longer line is not shown with a caret
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where text came from: a file with its lines, or a flag, a variable or a preset, which have none."""
 
     name: str

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ckptplan.render.trainers.page import trainers_page
+
 ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.DOTALL)
 HELP_PAGES = (
@@ -74,6 +76,7 @@ def cli_reference() -> str:
 def generated() -> Iterator[tuple[Path, str]]:
     """Files that are made by the program alone."""
     yield ROOT / "docs" / "cli.md", cli_reference()
+    yield ROOT / "docs" / "trainers.md", trainers_page()
     for name in SCHEMAS:
         yield ROOT / "docs" / "schemas" / f"{name}.schema.json", run(f"ckptplan spec schema {name}")
 

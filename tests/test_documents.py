@@ -56,7 +56,9 @@ def test_there_are_commands_to_test() -> None:
     assert any("optimize llama3-405b" in command for _, command, _ in CONSOLE)
 
 
-@pytest.mark.parametrize(("path", "text"), regenerate.generated(), ids=lambda v: v.name if isinstance(v, Path) else "")
+@pytest.mark.parametrize(
+    ("path", "text"), list(regenerate.generated()), ids=lambda v: v.name if isinstance(v, Path) else ""
+)
 def test_generated_files_are_fresh(path: Path, text: str) -> None:
     """The command reference and the published schemas are what the program prints today."""
     assert path.read_text(encoding="utf-8") == text, "run python docs/regenerate.py"

@@ -7,8 +7,7 @@ pipeline; replicas of the whole last. Only the bytes of the busiest node depend 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ckptplan.cost.scenario import Kind, Layout, Model, Scope, Shard, State
 from ckptplan.cost.state import saved_states
@@ -20,8 +19,7 @@ _SHARDED_BY_ZERO1: Final = frozenset({Kind.MASTER, Kind.MOMENT, Kind.EMA})
 _SHARDED_BY_ZERO2: Final = _SHARDED_BY_ZERO1 | {Kind.GRADIENT}
 
 
-@dataclass(frozen=True, slots=True)
-class FirstHolders:
+class FirstHolders(NamedTuple):
     """Ranks that hold the first replica of every shard of a state, as a pattern over rank numbers.
 
     Rank ``r`` is one of them if ``q = r % repeat`` lies below ``reach`` and ``q % period`` below ``run``.
@@ -42,8 +40,7 @@ class FirstHolders:
         return periods * self.run + min(rest, self.run)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """How the bytes of one state are cut into equal shards; ``shards * replicas`` is the number of ranks."""
 
     state: State
@@ -82,8 +79,7 @@ def placements(model: Model, layout: Layout) -> tuple[Placement, ...]:
     """Every state of a checkpoint, cut the way the layout cuts it; dense and expert parameters apart."""
     if (layout.data * layout.context) % layout.expert:
         raise InputError(
-            f"expert parallelism of {layout.expert} does not divide data x context = "
-            f"{layout.data * layout.context}",
+            f"expert parallelism of {layout.expert} does not divide data x context = {layout.data * layout.context}",
             hint="expert groups are cut out of the data-parallel ranks: choose a divisor for layout.expert",
         )
     if not 0.0 <= model.expert_parameters <= model.parameters:

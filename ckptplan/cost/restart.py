@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +16,7 @@ from ckptplan.errors import InputError
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class RestartCost:
+class RestartCost(NamedTuple):
     """Time from a failure until training goes on, the lost work not included [s].
 
     ``downtime_s`` is detection and replacement, ``restart_s`` the rest; with a total alone all of it is
@@ -25,7 +26,7 @@ class RestartCost:
     total_s: float
     downtime_s: float
     restart_s: float
-    phases_s: dict[str, float] = field(default_factory=dict)
+    phases_s: Mapping[str, float] = MappingProxyType({})
     loaded_bytes: float | None = None  # read by all ranks together, if the load time was computed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckptplan.cost.scenario import Cluster, Mode, Save, Scenario, Storage
 from ckptplan.cost.size import Sizes, sizes
@@ -19,8 +19,7 @@ _LARGE_HOST_BYTES = 2e12
 _ROUNDING = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class SaveCost:
+class SaveCost(NamedTuple):
     """Cost of one save by one strategy.
 
     ``write`` is set where the storage gave the stall or the flush, and ``binds`` then names the limit that

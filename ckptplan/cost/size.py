@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,7 @@ from ckptplan.cost.scenario import Cluster, Kind, Model, Scope, State
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class StateSize:
+class StateSize(NamedTuple):
     """Bytes of one state, in total and per parameter of the model."""
 
     state: State
@@ -22,8 +21,7 @@ class StateSize:
     bytes_per_parameter: float
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """A checkpoint under a layout. "Per rank" and "per node" mean the busiest one.
 
     ``distinct_shards`` is the number of pieces of the state that is cut finest; the replicas are those of

@@ -82,9 +82,7 @@ def compose(name: str, states: Sequence[State], additions: Iterable[State | str]
     """
     large = [*states, *(addition(item) if isinstance(item, str) else item for item in additions)]
     if not large:
-        raise InputError(
-            "a checkpoint must hold at least one state", hint="name a ledger, for example adam-14"
-        )
+        raise InputError("a checkpoint must hold at least one state", hint="name a ledger, for example adam-14")
     names = [state.name for state in large]
     twice = next((item for item in names if names.count(item) > 1), None)
     if twice is not None:

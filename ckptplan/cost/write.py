@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,7 @@ from ckptplan.cost.scenario import Storage
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTime:
+class WriteTime(NamedTuple):
     """Time of one write, what it is bound by, and every limit considered with the time it would allow.
 
     ``burst_s`` is the time at peak bandwidth, for comparison only: storage does not hold its peak. [s]

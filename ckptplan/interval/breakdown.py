@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ __all__ = [
 _FLOOR_TOLERANCE = 1e-9  # relative: an interval of whole steps may miss the floor by rounding
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """Shares of wall time [1], which sum to one."""
 
     useful: Floats
@@ -48,8 +47,7 @@ class Shares:
         return self.useful
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
+class _Process(NamedTuple):
     """The dimensionless numbers of the process: everything over the MTBF."""
 
     useful_part: Floats  # W/P, the work in an undisturbed period

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,7 @@ from ckptplan.interval.recovery import recovery_factor
 _WHOLE = 1e-9  # relative distance at which a quotient counts as a whole number
 
 
-@dataclass(frozen=True, slots=True)
-class FinitePlan:
+class FinitePlan(NamedTuple):
     """The best division of a finite amount of work; the last piece ends without a save."""
 
     pieces: Floats  # [1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,7 @@ from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.interval.blocks import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class FirstOrder:
+class FirstOrder(NamedTuple):
     """First-order terms [1], each a time over the interval or over the MTBF."""
 
     save: Floats

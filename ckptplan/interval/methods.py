@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy.typing as npt
 
@@ -15,8 +14,7 @@ from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.young import young_interval
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """One way from a stall and an MTBF to an interval, with its texts.
 
     ``function`` takes the (effective) stall and the MTBF of the whole job [s] and gives the work between

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,7 @@ METHOD_NAMES = tuple(METHODS)
 _SECONDS_PER_HOUR = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(NamedTuple):
     """One strategy at one scale, reduced to the numbers that the interval depends on."""
 
     gpus: int
@@ -149,8 +149,7 @@ def plan(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Money:
+class _Money(NamedTuple):
     """Turns lost goodput into GPU-hours over the run, and into money where a price is known."""
 
     duration_s: float | None
@@ -246,7 +245,7 @@ def _record(
         lost_money=spent,
         status="",
     )
-    return replace(row, status=status.of_record(row, asked_s))
+    return row._replace(status=status.of_record(row, asked_s))
 
 
 def _shares(case: _Case, method: str, interval_s: float) -> tuple[float, float, float, float, float | None]:
@@ -308,5 +307,5 @@ def _failure_facts(scenario: Scenario) -> FailureFacts:
         mtbf_per_gpu_s=per_gpu,
         mtbf_per_node_s=per_gpu / scenario.cluster.gpus_per_node,
         source=scenario.failures.source,
-        count=scenario.failures.count,
+        failures_counted=scenario.failures.count,
     )

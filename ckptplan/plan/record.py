@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ckptplan.cost.restart import RestartCost
 from ckptplan.cost.saving import SaveCost
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One strategy, accounted by one method, at one number of GPUs and one interval.
 
     ``method`` is ``young``, ``daly`` or ``exact``: it gives the interval (unless ``given``) and the accounting of the
@@ -42,8 +41,7 @@ class Record:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointFacts:
+class CheckpointFacts(NamedTuple):
     """Size of the checkpoint at the planned scale, in bytes."""
 
     size_bytes: float
@@ -53,19 +51,17 @@ class CheckpointFacts:
     ledger: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailureFacts:
+class FailureFacts(NamedTuple):
     """Mean time between failures at the planned scale, in seconds."""
 
     mtbf_s: float
     mtbf_per_gpu_s: float
     mtbf_per_node_s: float
     source: str
-    count: float | None
+    failures_counted: float | None  # if the source is a count
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Everything that ``ckptplan optimize`` prints."""
 
     name: str
@@ -81,7 +77,7 @@ class Plan:
     binds: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    scales: tuple[int, ...] = field(default=())
+    scales: tuple[int, ...] = ()
 
     def optima(self, gpus: int | None = None) -> tuple[Record, ...]:
         """The recommended record of each strategy at one scale: the exact one if that method was asked for."""

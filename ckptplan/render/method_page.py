@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 from ckptplan import __version__
 from ckptplan.interval.methods import Method
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet
 
-_TEXTS = tuple(field.name for field in fields(Method) if field.name != "function")
+_TEXTS = tuple(name for name in Method._fields if name != "function")
 _SHOWN = ("name", "title", "accounting")
 
 
@@ -19,7 +18,12 @@ def methods_sheet(methods: Sequence[Method]) -> Sheet:
     columns = tuple(
         Column(key, "method" if key == "name" else key, str if key in _SHOWN else None, right=False) for key in _TEXTS
     )
-    return Sheet(columns, tuple(tuple(getattr(method, key) for key in _TEXTS) for method in methods))
+    return Sheet(columns, tuple(tuple(_text(method, key) for key in _TEXTS) for method in methods))
+
+
+def _text(method: Method, key: str) -> str:
+    value = getattr(method, key)
+    return "; ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def methods_document(methods: Sequence[Method]) -> dict[str, object]:
@@ -35,5 +39,5 @@ def method_page(method: Method, screen: Screen) -> str:
     """Equation, assumptions, validity, accounting and source."""
     parts = [screen.paragraph(f"{method.name}: {method.title}") + "\n"]
     for key in ("equation", "assumptions", "validity", "accounting", "source"):
-        parts.append(f"{key.capitalize()}\n" + screen.paragraph(getattr(method, key), indent="  ") + "\n")
+        parts.append(f"{key.capitalize()}\n" + screen.paragraph(_text(method, key), indent="  ") + "\n")
     return "\n".join(parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ckptplan import __version__
@@ -20,8 +19,8 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
         "schema": SCHEMA,
         "ckptplan": __version__,
         "spec": dict(spec),
-        "checkpoint": asdict(plan.checkpoint),
-        "failures": asdict(plan.failures),
+        "checkpoint": plan.checkpoint._asdict(),
+        "failures": plan.failures._asdict(),
         "restart": {
             "total_s": plan.restart.total_s,
             "downtime_s": plan.restart.downtime_s,

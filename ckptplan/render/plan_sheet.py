@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.numbers import percent, seconds, whole
 from ckptplan.render.sheet import Column, Sheet, plain
@@ -51,7 +49,7 @@ def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
     """The sheet as people read it, and its footnotes: columns that say nothing here are left out."""
     notes = tuple(dict.fromkeys(r.status for r in plan.records if r.status != "ok"))
     hidden = _idle_columns(plan)
-    columns = [replace(c, show=None) if c.key in hidden else c for c in _COLUMNS]
+    columns = [c._replace(show=None) if c.key in hidden else c for c in _COLUMNS]
     at = {column.key: number for number, column in enumerate(columns)}
     columns[at["status"]] = Column("status", "note", plain, right=False)
     columns[at["method"]] = Column("method", "method", plain, right=False)
@@ -62,7 +60,7 @@ def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
         row[at["status"]] = f"[{notes.index(record.status) + 1}]" if record.status in notes else ""
         rows.append(tuple(row))
     if not notes:
-        columns[at["status"]] = replace(columns[at["status"]], show=None)
+        columns[at["status"]] = columns[at["status"]]._replace(show=None)
     best = frozenset(i for i, record in enumerate(plan.records) if record is plan.best)
     return Sheet(tuple(columns), tuple(rows), best), notes
 

@@ -77,7 +77,7 @@ def _plan() -> dict[str, Any]:
                     "mtbf_per_gpu_s": _TIME,
                     "mtbf_per_node_s": _TIME,
                     "source": _TEXT,
-                    "count": _MAYBE,
+                    "failures_counted": _MAYBE,
                 }
             ),
             "restart": _object(

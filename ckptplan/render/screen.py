@@ -7,16 +7,14 @@ import os
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from ckptplan.render.sheet import Sheet
 
 _UNBOUNDED = 100_000  # a pipe has no width: nothing is wrapped or cut
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(NamedTuple):
     """``width`` None means a pipe or a file: every line as long as it needs to be."""
 
     width: int | None = None

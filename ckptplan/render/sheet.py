@@ -7,8 +7,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def plain(value: Any) -> str:
@@ -18,8 +17,7 @@ def plain(value: Any) -> str:
     return str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """``key`` is the machine name (with its unit), ``title`` and ``show`` are for people; ``show`` None hides it."""
 
     key: str
@@ -28,8 +26,7 @@ class Column:
     right: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(NamedTuple):
     """Rows of raw values under columns."""
 
     columns: tuple[Column, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ckptplan import __version__
@@ -68,7 +67,7 @@ def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]
         "states": state_sheet(scenario).records(),
         "omits": list(scenario.model.ledger.omits),
         "size": {
-            **asdict(_sizes(scenario)),
+            **_sizes(scenario)._asdict(),
             "bytes_per_parameter": bytes_per_parameter(scenario.model),
         },
         "saves": save_sheet(_costs(scenario)).records(),

@@ -115,9 +115,7 @@ def test_given_times_need_no_storage():
     """With stall and flush given, no bandwidth is needed, whatever the mode."""
     bare = replace(LLAMA_70B, storage=Storage())
     assert save_cost(replace(GATHERED, stall_s=9.0), bare).stall_s == 9.0
-    cost = save_cost(
-        replace(ASYNCHRONOUS, stall_s=0.78, flush_s=67.0, training_speed_while_flushing=0.5), bare
-    )
+    cost = save_cost(replace(ASYNCHRONOUS, stall_s=0.78, flush_s=67.0, training_speed_while_flushing=0.5), bare)
     assert (cost.stall_s, cost.flush_s, cost.training_speed_while_flushing) == (0.78, 67.0, 0.5)
     # The copy to host memory needs no storage, only the flush does.
     assert save_cost(replace(ASYNCHRONOUS, flush_s=67.0), bare).stall_s == pytest.approx(0.0772, abs=5e-5)
@@ -139,12 +137,7 @@ def test_a_flush_of_a_blocking_save_is_refused():
 
 def test_a_blocking_save_does_not_slow_training_after_it():
     """The slow-down while flushing belongs to asynchronous saves alone."""
-    assert (
-        save_cost(
-            replace(SHARDED, training_speed_while_flushing=0.5), LLAMA_70B
-        ).training_speed_while_flushing
-        == 1
-    )
+    assert save_cost(replace(SHARDED, training_speed_while_flushing=0.5), LLAMA_70B).training_speed_while_flushing == 1
 
 
 def test_a_stall_shorter_than_the_write_is_noted():
@@ -180,9 +173,7 @@ def test_the_first_replica_alone_takes_longer():
     parameters = LLAMA_70B.model.parameters
     # Eight tensor-parallel ranks of one stage on a node: weights over 4 stages, the rest over 64 nodes.
     expected = parameters * (2 / 4 + 12 / 64) / 0.1e9
-    assert save_cost(replace(SHARDED, spread_replicas=False), alone).stall_s == pytest.approx(
-        expected, rel=SMALL
-    )
+    assert save_cost(replace(SHARDED, spread_replicas=False), alone).stall_s == pytest.approx(expected, rel=SMALL)
     cost = save_cost(replace(ASYNCHRONOUS, spread_replicas=False), alone)
     assert cost.stall_s == pytest.approx(parameters * (2 / 32 + 12 / 512) / 25e9, rel=SMALL)
 
@@ -229,9 +220,7 @@ def test_the_slowest_limit_holds_and_more_bandwidth_never_hurts(size, total, nod
     time = write_time(size, nodes, 8 * nodes, storage)
     assert time is not None
     transfers = [seconds for name, seconds in time.candidates if name != "latency"]
-    assert transfers == pytest.approx(
-        [size / total, size / nodes / node, size / (8 * nodes) / writer], rel=1e-12
-    )
+    assert transfers == pytest.approx([size / total, size / nodes / node, size / (8 * nodes) / writer], rel=1e-12)
     assert time.seconds == max(transfers) + latency
     assert dict(time.candidates)[time.binds] == max(seconds for _, seconds in time.candidates)
     for faster in (

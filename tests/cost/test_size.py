@@ -67,9 +67,7 @@ def test_opt_175b_weighs_1_592_tebibytes():
 
 def test_the_table_of_states_adds_up():
     """Bytes and bytes per parameter of all states sum to those of the checkpoint."""
-    model = Model(
-        8e9, ledger("muon"), expert_parameters=5e9, trainable_fraction=0.5, frozen_weights_saved=True
-    )
+    model = Model(8e9, ledger("muon"), expert_parameters=5e9, trainable_fraction=0.5, frozen_weights_saved=True)
     cluster = on(64, tensor=2)
     rows = state_sizes(model, cluster)
     assert sum(row.total_bytes for row in rows) == pytest.approx(total_bytes(model, cluster), rel=1e-12)
@@ -133,9 +131,7 @@ def test_a_node_larger_than_the_job_writes_the_whole_job():
     assert size.written_per_node_bytes == pytest.approx(size.total_bytes, rel=1e-12)
 
 
-@given(
-    st.integers(1, 10_000_000), st.floats(1e3, 1e15), st.sampled_from(ledger_names()), st.sampled_from(Shard)
-)
+@given(st.integers(1, 10_000_000), st.floats(1e3, 1e15), st.sampled_from(ledger_names()), st.sampled_from(Shard))
 def test_extremes_are_finite_and_ordered(gpus, parameters, name, shard):
     """From 1 to 10 million GPUs and 1e3 to 1e15 parameters: finite, rank below node below total."""
     cluster = Cluster(gpus, 8, Layout(gpus, shard=shard))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
@@ -14,12 +12,11 @@ def test_names():
     assert all(name == method.name for name, method in METHODS.items())
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=str)
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
 def test_texts_are_ascii_and_complete(method):
     """Every text can be printed in an ASCII locale, and none is missing."""
-    for field in fields(method):
-        value = getattr(method, field.name)
-        if field.name == "function":
+    for name, value in method._asdict().items():
+        if name == "function":
             continue
         for text in value if isinstance(value, tuple) else (value,):
             assert text

@@ -174,9 +174,7 @@ def test_hopeless_jobs_are_said() -> None:
     recovery=st.floats(0, 1e5),
     strike=st.sampled_from(list(Strike)),
 )
-def test_plans_add_up(
-    stall: float, flush: float, speed: float, mtbf: float, recovery: float, strike: Strike
-) -> None:
+def test_plans_add_up(stall: float, flush: float, speed: float, mtbf: float, recovery: float, strike: Strike) -> None:
     """For any process the exact shares sum to one, and no method or given interval beats the exact optimum."""
     save = Save("any", Mode.ASYNCHRONOUS, stall_s=stall, flush_s=flush, training_speed_while_flushing=speed)
     made = scenario(

@@ -96,10 +96,10 @@ def show(
 
 
 def _si(value: object, unit: str) -> str:
-    if value is None:
-        return "-"
-    text = f"{value:.10g}" if isinstance(value, float) else str(value)
-    return f"{text} {unit}".strip()
+    """A quantity in its SI unit; what has no unit stands in the column for people already."""
+    if value is None or not unit:
+        return ""
+    return f"{value:.10g} {unit}"
 
 
 @app.command()

@@ -22,16 +22,19 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 99.95 else f"{value:.0f}"
 
 
-def percent(value: float | None) -> str:
-    """A share of wall time in percent, two digits after the point; the smallest are not rounded to nothing."""
+def hundredths(value: float | None) -> str:
+    """A share in percent, two digits after the point and no sign; the smallest are not rounded to nothing."""
     if value is None:
         return "-"
     shown = 100 * value
     if 0 < abs(shown) < 0.005:
-        return f"{shown:.1g} %"
-    if abs(shown) >= 1e5:
-        return f"{shown:.3g} %"
-    return f"{shown:.2f} %"
+        return f"{shown:.1g}"
+    return f"{shown:.3g}" if abs(shown) >= 1e5 else f"{shown:.2f}"
+
+
+def percent(value: float | None) -> str:
+    """The same with its sign."""
+    return "-" if value is None else f"{hundredths(value)} %"
 
 
 def points(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptplan.plan.record import Plan, Record
-from ckptplan.render.numbers import percent, seconds, whole
+from ckptplan.render.numbers import hundredths, seconds, whole
 from ckptplan.render.sheet import Column, Sheet, plain
 from ckptplan.units import format_time
 
@@ -21,14 +21,14 @@ _COLUMNS = (
     Column("interval_floor_s", show=None),
     Column("interval_s", "interval", seconds),
     Column("interval_steps", "steps", whole),
-    Column("save_fraction", "save", percent),
-    Column("rework_fraction", "rework", percent),
-    Column("restart_fraction", "restart", percent),
+    Column("save_fraction", "save %", hundredths),
+    Column("rework_fraction", "rework %", hundredths),
+    Column("restart_fraction", "restart %", hundredths),
     Column("overhead", show=None),
-    Column("goodput", "goodput", percent),
-    Column("goodput_exact", "exact", percent),
+    Column("goodput", "goodput %", hundredths),
+    Column("goodput_exact", "exact %", hundredths),
     Column("goodput_steps", show=None),
-    Column("lost_goodput", "lost", percent),
+    Column("lost_goodput", "lost %", hundredths),
     Column("lost_gpu_hours", show=None),
     Column("lost_money", show=None),
     Column("status", show=None),
@@ -70,13 +70,11 @@ def _idle_columns(plan: Plan) -> set[str]:
     idle = set()
     if len(plan.scales) == 1:
         idle |= {"gpus", "mtbf_s"}
-    if not any(record.flush_s for record in records):
-        idle |= {"flush_s"}
     if all(record.effective_stall_s == record.stall_s for record in records):
-        idle |= {"effective_stall_s"}
+        idle |= {"flush_s", "effective_stall_s"}  # a flush that slows nothing stands under "What binds"
     if plan.step_time_s is None:
         idle |= {"interval_steps"}
-    if all(record.goodput == record.goodput_exact for record in records):
+    if all(record.goodput is not None and abs(record.goodput - record.goodput_exact) < 1e-9 for record in records):
         idle |= {"goodput_exact"}
     if not any(record.given for record in records):
         idle |= {"lost_goodput"}

@@ -45,7 +45,7 @@ class Screen(NamedTuple):
         from rich.text import Text
 
         columns, rows = sheet.cells()
-        table = Table(box=box.SIMPLE_HEAD if self.unicode else box.ASCII2, pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD if self.unicode else box.ASCII2, pad_edge=False, padding=(0, 1, 0, 0))
         for column in columns:
             table.add_column(Text(column.title), justify="right" if column.right else "left", no_wrap=True)
         for number, row in enumerate(rows):
@@ -63,18 +63,23 @@ class Screen(NamedTuple):
         return "\n".join(line for line in lines if line) + "\n"
 
     def _stack(self, sheet: Sheet) -> str:
-        """One block per row: its leading text cells as a heading, then ``name value`` pairs, broken between pairs."""
+        """One block per row: text cells as a heading, then ``name value`` pairs, broken between pairs only."""
         columns, rows = sheet.cells()
+        numbers = [column for column in columns if column.right]
         blocks = []
         for row in rows:
-            texts = [cell for column, cell in zip(columns, row, strict=True) if not column.right and cell]
-            pairs = [
-                f"{column.title} {cell}".replace(" ", "\0")
-                for column, cell in zip(columns, row, strict=True)
-                if column.right and cell not in ("", "-")
-            ]
-            blocks.append(", ".join(texts) + "\n" + self.paragraph("  ".join(pairs), indent="  ").replace("\0", " "))
-        return "\n".join(blocks) + "\n"
+            cells = list(zip(columns, row, strict=True))
+            texts = [cell for column, cell in cells if not column.right and cell]
+            pairs = [_pair(column.title, cell) for column, cell in cells if column.right and cell not in ("", "-")]
+            # A sheet of texts has no names worth repeating: its first cell is the heading of the others.
+            heading, body = (", ".join(texts), pairs) if numbers else (texts[0], texts[1:])
+            blocks += [self.paragraph(heading, indent="  ", first=""), self._run(body)]
+        return "\n".join(block for block in blocks if block) + "\n"
+
+    def _run(self, parts: Sequence[str]) -> str:
+        """Parts one after another, none of them broken unless it is wider than the screen by itself."""
+        glued = "  ".join(part.replace(" ", "\0") if len(part) < (self.width or 0) - 2 else part for part in parts)
+        return self.paragraph(glued, indent="  ").replace("\0", " ") if parts else ""
 
     def paragraph(self, text: str, *, indent: str = "", first: str | None = None) -> str:
         """A text wrapped to the width, if there is one."""
@@ -94,6 +99,12 @@ class Screen(NamedTuple):
         """A titled list, or nothing if it is empty."""
         lines = [self.paragraph(text, indent="    ", first="  - ") for text in texts]
         return "\n".join([title, *lines]) + "\n" if lines else ""
+
+
+def _pair(title: str, cell: str) -> str:
+    """``save %`` and ``5.19`` read as ``save 5.19 %``."""
+    name, _, unit = title.partition(" ")
+    return f"{name} {cell} %" if unit == "%" else f"{title} {cell}"
 
 
 def _widest(text: str) -> int:

@@ -34,17 +34,33 @@ def build_storage(record: Record) -> Storage:
 
 def build_saves(record: Record) -> tuple[Save, ...] | None:
     """The strategies, or None if a fault was noted."""
-    saves = [_save(record, f"save[{index}]") for index in range(record.fields.lengths.get("save", 0))]
-    first: dict[str, int] = {}
-    for index, save in enumerate(saves):
-        if save is not None and first.setdefault(save.name, index) != index:
-            record.fields.fault(
-                f"save[{index}].name" if record.fields.has(f"save[{index}].name") else f"save[{index}]",
-                f"the name {shown(save.name)} is taken by save[{first[save.name]}]",
-                "give every strategy its own name",
-            )
+    count = record.fields.lengths.get("save", 0)
+    _refuse_equal_names(record, count)
+    saves = [_save(record, f"save[{index}]") for index in range(count)]
     complete = tuple(save for save in saves if save is not None)
     return complete if complete and record.fields.whole("save") and len(complete) == len(saves) else None
+
+
+def _name(record: Record, path: str) -> str | None:
+    """The name of a strategy, its mode if it has none; None if that is at fault itself."""
+    given = record.fields.given.get(f"{path}.name") or record.fields.given.get(f"{path}.mode")
+    if given is not None:
+        return str(given.si)
+    return str(Mode.SHARDED) if record.fields.sound(path, f"{path}.name", f"{path}.mode") else None
+
+
+def _refuse_equal_names(record: Record, count: int) -> None:
+    """Checked before the strategies are built, so that a fault of another key does not hide it."""
+    first: dict[str, int] = {}
+    for index in range(count):
+        path = f"save[{index}]"
+        name = _name(record, path)
+        if name is not None and first.setdefault(name, index) != index:
+            record.fields.fault(
+                f"{path}.name" if record.fields.has(f"{path}.name") else path,
+                f"the name {shown(name)} is taken by save[{first[name]}]",
+                "give every strategy its own name",
+            )
 
 
 def _save(record: Record, path: str) -> Save | None:

@@ -82,3 +82,11 @@ def test_a_thousand_faults_do_not_flood_the_screen() -> None:
         read_spec(text.encode(), "run.yaml")
     assert len(caught.value.problems) == 51
     assert "950 more" in caught.value.problems[-1].message
+
+
+def test_equal_names_are_found_beside_other_faults():
+    """A strategy that is wrong otherwise still has its name compared."""
+    text = GOOD.replace("name: async, mode: asynchronous, stall: 1 s", "name: sharded, mode: asynchronous, stall: 1")
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    assert {problem.key for problem in caught.value.problems} == {"save[1].name", "save[1].stall"}

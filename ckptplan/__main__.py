@@ -8,11 +8,13 @@ import sys
 # A run lives for a fifth of a second, a tenth of it spent on looking for cycles among objects that all stay alive.
 gc.set_threshold(200_000, 50, 100)
 
-from ckptplan.cli.edge import run  # noqa: E402
-
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    try:
+        from ckptplan.cli.edge import run
+    except KeyboardInterrupt:  # as early as this, there is nobody yet to say so
+        sys.exit(130)
     sys.exit(run(sys.argv[1:]))
 
 

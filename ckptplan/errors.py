@@ -14,6 +14,11 @@ EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
 
+def printable(text: str) -> str:
+    """A name of the user's with ? for control characters and line breaks: it must not steer the terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A position in an input: a file (or ``--set``), and where known the line and column, both from 1."""
@@ -24,7 +29,7 @@ class Place:
     text: str | None = None  # the source line itself, for the caret
 
     def __str__(self) -> str:
-        parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
+        parts = [printable(self.file), *(str(n) for n in (self.line, self.column) if n is not None)]
         return ":".join(parts)
 
 
@@ -39,7 +44,7 @@ class Problem:
 
     def render(self) -> str:
         """``file:line:column: key: message``, the source line with a caret, and the hint."""
-        head = ": ".join(part for part in (str(self.place or ""), self.key, self.message) if part)
+        head = ": ".join(part for part in (str(self.place or ""), printable(self.key or ""), self.message) if part)
         lines = [head]
         if self.place and self.place.text is not None and self.place.line and self.place.column:
             number = str(self.place.line)

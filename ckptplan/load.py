@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, printable
 
 if TYPE_CHECKING:
     from ckptplan.spec.reading import Spec
@@ -86,13 +86,16 @@ def _bytes_of(spec: str) -> tuple[bytes, str]:
         return _shipped_or_missing(spec, IsADirectoryError(21, "it is a directory"))
     if not stat.S_ISREG(mode):
         raise InputError(
-            f"{spec}: not a regular file but a pipe or device", hint="give a file, or - to read standard input"
+            f"{printable(spec)}: not a regular file but a pipe or device",
+            hint="give a file, or - to read standard input",
         )
     try:
         with path.open("rb") as file:
             return file.read(_MOST_BYTES + 1), spec
     except OSError as error:
-        raise InputError(f"{spec}: cannot be read: {error.strerror}", hint="check its permissions") from error
+        raise InputError(
+            f"{printable(spec)}: cannot be read: {error.strerror}", hint="check its permissions"
+        ) from error
 
 
 def _shipped_or_missing(spec: str, error: OSError) -> tuple[bytes, str]:
@@ -103,7 +106,7 @@ def _shipped_or_missing(spec: str, error: OSError) -> tuple[bytes, str]:
     reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or "cannot be opened"
     if isinstance(error, FileNotFoundError) and os.sep not in spec and not spec.endswith(_ENDINGS):
         reason = "neither a file nor a shipped config"
-    raise InputError(f"{spec}: {reason}", hint=_hint(spec, shipped)) from error
+    raise InputError(f"{printable(spec)}: {reason}", hint=_hint(spec, shipped)) from error
 
 
 def _hint(spec: str, shipped: Mapping[str, Path]) -> str:

@@ -67,6 +67,7 @@ _QUANTITY = re.compile(rf"([+-]?{_NUMBER})\s*(.*)", re.DOTALL)
 _COMPOUND = re.compile(r"(?:[0-9._]+\s*[A-Za-z]+\s*){2,}")
 _PIECE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]+)")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
+_LETTERS_FOR_DIGITS = str.maketrans("OolI", "0011")
 _LONGEST = 200  # characters; a longer text is no quantity, and is not searched
 
 
@@ -157,6 +158,11 @@ def _compound(text: str) -> UnitError:
 def _pure(number: float, unit: str, value: object) -> float:
     if not unit:
         return number
+    if re.fullmatch(r"[^\s]*[0-9][^\s]*|[OolI]+", unit):
+        meant = str(value).strip().translate(_LETTERS_FOR_DIGITS)
+        digits = re.fullmatch(_NUMBER, meant) is not None
+        hint = f"write {meant}, with digits only (O and l are letters)" if digits else f"write {_WANTED['number']}"
+        raise UnitError(f"{_shown(value)} is not a number", hint)
     if unit.lower() in _MULTIPLIERS:
         exponent = _MULTIPLIERS[unit.lower()]
         raise UnitError(f"{_shown(value)}: {_shown(unit)} is not part of a number", f"write {number:.12g}{exponent}")
@@ -230,6 +236,10 @@ def _near(unit: str, known: dict[str, float]) -> list[str]:
     """Units that differ in case only, or by a forgotten B."""
     if unit in {"KB", "KB/s"}:
         return [unit.replace("K", "k"), unit.replace("K", "Ki")]
+    per_second = re.fullmatch("([kmgtpe])b(/s|ps)", unit)
+    if per_second and "B/s" in known:
+        prefix = per_second[1].upper().replace("K", "k")
+        return [f"{prefix}bit/s", f"{prefix}B/s"]
     found = [name for name in known if name.lower() == unit.lower()]
     stem, per, _ = unit.partition("/s")
     return found or [name for ending in ("B", "iB") if (name := f"{stem}{ending}{per}") in known]

@@ -167,3 +167,9 @@ def test_a_closed_standard_input_is_refused(stream: object, monkeypatch: pytest.
     monkeypatch.setattr(sys, "stdin", stream)
     message, _ = _refused("-")
     assert any(word in message for word in ("closed", "cannot be read", "empty"))
+
+
+def test_a_name_with_control_characters_is_shown_without_them(shelf: Path) -> None:
+    """What cannot be opened is named so that the terminal is not steered."""
+    message, _ = _refused("ru\x1b[2Jn\n.yaml")
+    assert message == "ru?[2Jn?.yaml: no such file"

@@ -43,8 +43,8 @@ def _main(
     """
 
 
-app.command("optimize")(optimize.optimize)
-app.command("size")(size.size)
-app.command("methods")(methods.methods)
-app.command("configs")(configs.configs)
+app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
+app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
+app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)
+app.command("configs", short_help="The shipped specs of published runs.")(configs.configs)
 app.add_typer(spec.app, name="spec")

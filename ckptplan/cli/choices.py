@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import UsageError
 from ckptplan.units import UnitError, parse_quantity
 
+_LONGEST_S = 1e5 * 365 * 86400
 _MOST_GPUS = 1_000_000_000
 
 
@@ -41,10 +43,16 @@ def times(texts: Sequence[str], option: str) -> list[float]:
             value = parse_quantity(text, "time")
         except UnitError as error:
             raise UsageError(f"{option} {text}: {error}", hint=error.hint) from error
-        if value <= 0:
-            raise UsageError(f"{option} {text}: an interval is longer than zero", hint="write for example 30min")
+        if not 0 < value <= _LONGEST_S:
+            raise UsageError(f"{option} {text}: not between zero and 100,000 years", hint="write for example 30min")
         found.append(value)
     return found
+
+
+def finite(value: float | None, option: str) -> None:
+    """Nan and infinity are numbers to the parser of options; they are no answer to anything."""
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"{option} {value}: not a finite number", hint="write a plain number, for example 2.5")
 
 
 def scales(text: str | None) -> list[int]:

@@ -14,15 +14,21 @@ from ckptplan.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXI
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    _make_streams_safe()
+    if not _make_streams_safe():
+        return _say("error: standard output is closed", EXIT_INPUT)
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _after_broken_pipe()
+        _forget_output()
+        return EXIT_OK  # the reader has gone (``| head``): that is no error
     except KeyboardInterrupt:
-        return _say("interrupted", EXIT_INTERRUPTED)
-    return code
+        code = EXIT_INTERRUPTED
+    except OSError as error:
+        # Files are handled where they are opened: what fails here is standard output itself.
+        _forget_output()
+        return _say(f"error: cannot write to standard output: {error.strerror or error}", EXIT_INPUT)
+    return _say("interrupted", code) if code == EXIT_INTERRUPTED else code
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
@@ -31,12 +37,13 @@ def _dispatch(arguments: Sequence[str]) -> int:
     try:
         result = app(args=list(arguments), prog_name="ckptplan", standalone_mode=False)
     except CkptplanError as error:
-        return _say(error.render(), error.exit_code)
+        placed = bool(error.problems) and error.problems[0].place is not None
+        return _say(error.render() if placed else f"error: {error.render()}", error.exit_code)
     except typer.Abort:
-        return _say("interrupted", EXIT_INTERRUPTED)
+        return EXIT_INTERRUPTED
     except typer.TyperException as error:
         return _say(_usage(error), EXIT_USAGE)
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (OSError, KeyboardInterrupt):
         raise
     except MemoryError:
         return _say("error: out of memory", EXIT_INPUT)
@@ -46,6 +53,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 
 def _usage(error: typer.TyperException) -> str:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return error.format_message()  # the help page itself
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "ckptplan"
     return f"error: {error.format_message()}\n  hint: {command} --help lists what is accepted"
@@ -65,15 +74,19 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-def _make_streams_safe() -> None:
-    """A name that the locale cannot show is escaped, not fatal."""
+def _make_streams_safe() -> bool:
+    """A name that the locale cannot show is escaped, not fatal; False if there is no standard output at all."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - lives as long as the process
+    if sys.stdout is None:
+        return False
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+    return True
 
 
-def _after_broken_pipe() -> int:
-    """The reader has gone (``| head``): that is no error, and the interpreter must not complain at exit."""
+def _forget_output() -> None:
+    """What could not be written must not be tried again, and complained about, when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_OK

@@ -27,7 +27,7 @@ def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], output: Path |
     from ckptplan.render.plan_report import markdown, report
 
     if format_ is Format.MARKDOWN:
-        return "\n".join(markdown(plan) for _, plan in plans)
+        return "\n".join(markdown(plan, assumed=defaults(spec)) for spec, plan in plans)
     screen = screen_for(output)
     return "\n".join(report(plan, screen, assumed=defaults(spec)) for spec, plan in plans)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecsArgument
-from ckptplan.errors import CheckFailed, UsageError
+from ckptplan.errors import CheckFailed, Problem, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.plan import Plan, Record
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def optimize(
+    context: typer.Context,
     specs: SpecsArgument,
     interval: Annotated[
         list[str] | None,
@@ -23,7 +24,7 @@ def optimize(
     ] = None,
     steps: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", min=1, help="Also evaluate an interval of N steps. Repeatable."),
+        typer.Option(metavar="N", min=1, max=10**12, help="Also evaluate an interval of N steps. Repeatable."),
     ] = None,
     gpus: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Further numbers of GPUs, the MTBF per GPU held.")
@@ -76,10 +77,13 @@ def optimize(
     Says how often to save, by each strategy of the spec, and accounts for
     every hour: save, rework, restart, goodput.
     """
-    from ckptplan.cli.output import emit, warn
+    from ckptplan.cli.choices import finite
+    from ckptplan.cli.output import emit, refuse_overwriting, warn
 
-    if quiet and trainer:
-        raise UsageError("--quiet and --for exclude each other", hint="give one of them")
+    _refuse_what_would_be_ignored(context, quiet=quiet, trainer=trainer)
+    refuse_overwriting(output, specs)
+    finite(gpu_hour_price, "--gpu-hour-price")
+    finite(fail_under, "--fail-under")
     plans = _plan_all(
         specs,
         intervals=interval or [],
@@ -90,8 +94,6 @@ def optimize(
         sets=set_ or [],
         price=gpu_hour_price,
     )
-    for spec, plan in plans:
-        warn([*spec.warnings, *plan.warnings])
     if quiet:
         text = "".join(f"{_number(plan)}\n" for _, plan in plans)
     elif trainer:
@@ -101,7 +103,30 @@ def optimize(
 
         text = plans_as(format_, plans, output)
     emit(text, output)
+    for spec, plan in plans:
+        warn([*spec.warnings, *plan.warnings])
+        if gpu_hour_price is not None and plan.given() and plan.duration_s is None:
+            warn([f"{plan.name}: no training.duration, so lost GPU-hours have no number and no price"])
+        if quiet and plan.best.interval_steps is None:
+            warn([f"{plan.name}: no training.step_time, so the number is in seconds"])
     _check(plans, fail_under)
+
+
+def _refuse_what_would_be_ignored(context: typer.Context, *, quiet: bool, trainer: str | None) -> None:
+    """An option that does nothing here is a mistake of its user; the environment may hold defaults for all commands."""
+
+    def typed(name: str) -> bool:
+        source = context.get_parameter_source(name)
+        return source is not None and source.name == "COMMANDLINE"
+
+    if quiet and trainer:
+        raise UsageError("--quiet and --for exclude each other", hint="give one of them")
+    if typed("format_") and (quiet or trainer):
+        raise UsageError("--format does nothing with --quiet or --for", hint="leave --format out")
+    if typed("keep") and not trainer:
+        raise UsageError("--keep does nothing without --for", hint="add --for TRAINER")
+    if typed("gpu_hour_price") and not (typed("interval") or typed("steps")):
+        raise UsageError("--gpu-hour-price prices a given interval, and none is given", hint="add --interval 1h")
 
 
 def _plan_all(
@@ -123,7 +148,8 @@ def _plan_all(
     intervals_s = times(intervals, "--interval")
     counts = scales(gpus)
     loaded = [load(name, sets=sets) for name in specs]
-    return [
+    names = [spec.scenario.name for spec in loaded]
+    plans = [
         (
             spec,
             plan(
@@ -136,6 +162,11 @@ def _plan_all(
             ),
         )
         for spec in loaded
+    ]
+    # Rows of two specs of one name could not be told apart: the file stands beside it.
+    return [
+        (spec, made._replace(name=f"{made.name} ({spec.file})") if names.count(made.name) > 1 else made)
+        for spec, made in plans
     ]
 
 
@@ -191,13 +222,14 @@ def _best_for(plan: Plan, trainer: Trainer) -> Record:
 
 
 def _check(plans: list[tuple[Spec, Plan]], fail_under: float | None) -> None:
+    """Judge what would be typed: the given intervals if there are any, else the best plan; at the planned scale."""
     if fail_under is None:
         return
+    failed = []
     for _, plan in plans:
-        judged = plan.given() or (plan.best,)
-        worst = min(judged, key=lambda record: record.goodput_exact)
-        if worst.goodput_exact < fail_under:
-            raise CheckFailed(
-                f"{plan.name}: goodput {worst.goodput_exact:.4f} of {worst.strategy} is below {fail_under:g} "
-                "(asked by --fail-under)"
-            )
+        worst = min(plan.given() or (plan.best,), key=lambda record: record.goodput_typed)
+        if not worst.goodput_typed >= fail_under:
+            text = f"{plan.name}: goodput {worst.goodput_typed:.4f} of {worst.strategy} is below {fail_under:g}"
+            failed.append(Problem(f"{text} (asked by --fail-under)"))
+    if failed:
+        raise CheckFailed(failed)

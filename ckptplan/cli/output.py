@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckptplan.errors import InputError, Problem
+from ckptplan.errors import InputError, Problem, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.render.screen import Screen
@@ -22,17 +22,25 @@ def screen_for(output: Path | None) -> Screen:
     return Screen() if output is not None else Screen.of(sys.stdout)
 
 
+def refuse_overwriting(output: Path | None, specs: Iterable[str]) -> None:
+    """A result must not replace the spec that it was made from."""
+    for spec in specs:
+        source = Path(spec)
+        if output is not None and spec != "-" and output.exists() and source.exists() and output.samefile(source):
+            raise UsageError(f"-o {output} would overwrite the spec itself", hint="give another file with -o")
+
+
 def emit(text: str, output: Path | None) -> None:
     """Write the result to standard output, or to a file that appears whole or not at all."""
     if output is None:
         sys.stdout.write(text)
+        sys.stdout.flush()  # the answer stands before the warnings, also where both go to one place
         return
     try:
         _replace(output, text)
     except OSError as error:
-        raise InputError(
-            f"cannot write {output}: {error.strerror or error}", hint="give a file in a folder that exists"
-        ) from error
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot write {output}: {reason}", hint="give another file with -o") from error
 
 
 def _replace(output: Path, text: str) -> None:

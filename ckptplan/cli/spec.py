@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML sp
 _DOCUMENTS = ("spec", "plan", "plans", "size")
 
 
-@app.command()
+@app.command(short_help="The JSON Schema of the spec, or of an output.")
 def schema(
     document: Annotated[
         str,
@@ -43,7 +43,7 @@ def schema(
     emit(to_json(output_schema(name)), output)
 
 
-@app.command()
+@app.command(short_help="A commented spec to start from.")
 def init(output: OutputOption = None) -> None:
     """\b
     ckptplan spec init > run.yaml
@@ -56,7 +56,7 @@ def init(output: OutputOption = None) -> None:
     emit(STARTER, output)
 
 
-@app.command()
+@app.command(short_help="Every value in force, and where it came from.")
 def show(
     spec: SpecArgument,
     set_: SetOption = None,
@@ -70,10 +70,11 @@ def show(
     """
     from ckptplan import __version__
     from ckptplan.cli.formats import sheet_as
-    from ckptplan.cli.output import emit, warn
+    from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import load
     from ckptplan.render.sheet import Column, Sheet
 
+    refuse_overwriting(output, [spec])
     loaded = load(spec, sets=set_ or [])
     warn(loaded.warnings)
     columns = (
@@ -102,7 +103,7 @@ def _si(value: object, unit: str) -> str:
     return f"{value:.10g} {unit}"
 
 
-@app.command()
+@app.command(short_help="All faults of a spec at once.")
 def check(specs: SpecsArgument, set_: SetOption = None) -> None:
     """\b
     ckptplan spec check run.yaml

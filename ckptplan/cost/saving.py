@@ -8,13 +8,15 @@ from ckptplan.cost.scenario import Cluster, Mode, Save, Scenario, Storage
 from ckptplan.cost.size import Sizes, sizes
 from ckptplan.cost.write import WriteTime, aggregate_write_time, copy_out_time, write_time
 from ckptplan.errors import InputError
-from ckptplan.units import format_size, format_time
+from ckptplan.units import format_rate, format_size, format_time
 
 __all__ = ["SaveCost", "WriteTime", "aggregate_write_time", "copy_out_time", "save_cost", "write_time"]
 
 GIVEN = "given"
 # Nodes of 2 TB are the largest common ones: above that a gathered save needs a node that most clusters lack.
 _LARGE_HOST_BYTES = 2e12
+# No published measurement of one process writing a checkpoint is above this.
+_FAST_WRITER_BYTES_PER_S = 5e9
 # A given time may be a rounded measurement of the computed one; only a clearly shorter one deserves a word.
 _ROUNDING = 0.01
 
@@ -76,6 +78,7 @@ def _synchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
     memory = size.total_bytes if gathered else 0.0
     if gathered:
         notes += _gathered_memory(size, scenario.cluster)
+        notes += _one_writer(write, scenario.storage)
     binds = write.binds if write else GIVEN
     return SaveCost(save.name, save.mode, stall_s, 0.0, 1.0, write, binds, memory, notes)
 
@@ -84,9 +87,14 @@ def _asynchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
     """The stall is the copy to host memory; the write follows in the background."""
     computed = _sharded_write(size, scenario.storage)
     flush_s, write, notes = _given_or_computed(save, "flush", save.flush_s, computed)
-    stall_s = save.stall_s
-    if stall_s is None:
-        stall_s = float(copy_out_time(size.written_per_rank_bytes, 1, save.copy_bandwidth_bytes_per_s))
+    copy_out_s = float(copy_out_time(size.written_per_rank_bytes, 1, save.copy_bandwidth_bytes_per_s))
+    stall_s = copy_out_s if save.stall_s is None else save.stall_s
+    if stall_s < copy_out_s * (1.0 - _ROUNDING):
+        notes += (
+            f"the given stall of {format_time(stall_s)} is shorter than the copy of {format_time(copy_out_s)} at "
+            f"{format_rate(save.copy_bandwidth_bytes_per_s)} per GPU; if it was measured, write the copy_bandwidth of "
+            "your link",
+        )
     return SaveCost(
         name=save.name,
         mode=save.mode,
@@ -129,15 +137,29 @@ def _given_or_computed(
         return computed.seconds, computed, ()
     if computed is None or given_s >= computed.seconds * (1.0 - _ROUNDING):
         return given_s, None, ()
-    return given_s, None, (_too_short(save, what, given_s, computed),)
+    return given_s, None, (_too_short(what, given_s, computed),)
 
 
-def _too_short(save: Save, what: str, given_s: float, computed: WriteTime) -> str:
+def _too_short(what: str, given_s: float, computed: WriteTime) -> str:
     # A stall that short means that the write goes on behind it; a flush that short, that it goes elsewhere.
-    remedy = "mode: asynchronous" if what == "stall" else "the bandwidth of the disks it really goes to"
+    remedy = "if the save goes on behind it, write mode: asynchronous"
+    if what == "flush":
+        remedy = "fine if it goes to other disks than storage describes, else measure it again"
     return (
         f"the given {what} of {format_time(given_s)} is shorter than the {format_time(computed.seconds)} "
-        f"that storage needs ({computed.binds}); if the bandwidth is right, write {remedy}"
+        f"that storage needs ({computed.binds}); {remedy}"
+    )
+
+
+def _one_writer(write: WriteTime | None, storage: Storage) -> tuple[str, ...]:
+    """A limit that is not given does not count, and one process then seems to write as fast as a whole cluster."""
+    limits = (storage.write_bandwidth_per_writer_bytes_per_s, storage.write_bandwidth_per_node_bytes_per_s)
+    rate = storage.write_bandwidth_bytes_per_s
+    if write is None or rate is None or any(limits) or rate <= _FAST_WRITER_BYTES_PER_S:
+        return ()
+    return (
+        f"its one writer is taken to reach the whole {format_rate(rate)} of storage, because no limit of a writer "
+        "is given; add storage.write_bandwidth_per_writer (one measured stream writes about 2 GB/s)",
     )
 
 

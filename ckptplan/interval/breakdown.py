@@ -38,7 +38,7 @@ class Shares(NamedTuple):
     @property
     def overhead(self) -> Floats:
         """Wall time over useful work, minus one; infinite where nothing useful is left."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.asarray((self.save + self.rework + self.restart) / self.useful)
 
     @property

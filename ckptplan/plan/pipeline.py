@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,78 +11,19 @@ import numpy as np
 
 from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.layout import with_gpus
-from ckptplan.cost.restart import RestartCost, restart_cost
-from ckptplan.cost.saving import SaveCost, save_cost
-from ckptplan.cost.scenario import Scenario, Strike
+from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.state import bytes_per_parameter
 from ckptplan.errors import InputError
-from ckptplan.interval.asynchronous import effective_stall, interval_floor
-from ckptplan.interval.breakdown import exact_goodput, exact_shares
+from ckptplan.interval.breakdown import exact_shares
 from ckptplan.interval.first_order import first_order_shares
 from ckptplan.interval.methods import METHODS
-from ckptplan.interval.steps import whole_steps
-from ckptplan.plan import status
+from ckptplan.plan import assumptions, status, warnings
+from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.record import CheckpointFacts, FailureFacts, Plan, Record, recommended
 
 METHOD_NAMES = tuple(METHODS)
 _SECONDS_PER_HOUR = 3600.0
-
-
-class _Case(NamedTuple):
-    """One strategy at one scale, reduced to the numbers that the interval depends on."""
-
-    gpus: int
-    mtbf_s: float
-    restart: RestartCost
-    save: SaveCost
-    strike: Strike
-    step_time_s: float | None
-
-    @property
-    def effective_stall_s(self) -> float:
-        return float(effective_stall(self.save.stall_s, self.save.flush_s, self.speed))
-
-    @property
-    def floor_s(self) -> float:
-        return float(interval_floor(self.save.flush_s, self.speed))
-
-    @property
-    def speed(self) -> float:
-        return self.save.training_speed_while_flushing
-
-    def optimum(self, method: str) -> float:
-        """Interval by a method, raised to the floor that the flush sets, in seconds."""
-        return max(float(METHODS[method].function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
-
-    def goodput(self, interval_s: float) -> float:
-        """Exact goodput of an interval."""
-        return float(
-            exact_goodput(
-                interval_s,
-                self.save.stall_s,
-                self.mtbf_s,
-                downtime=self.restart.downtime_s,
-                restart=self.restart.restart_s,
-                strike=self.strike,
-                flush=self.save.flush_s,
-                speed=self.speed,
-            )
-        )
-
-    def steps(self, interval_s: float) -> int | None:
-        """Whole steps next to an interval, chosen by exact goodput."""
-        if self.step_time_s is None:
-            return None
-        chosen = whole_steps(
-            interval_s,
-            self.step_time_s,
-            self.save.stall_s,
-            self.mtbf_s,
-            flush=self.save.flush_s,
-            speed=self.speed,
-        )
-        return int(chosen)
 
 
 def plan(
@@ -121,12 +63,12 @@ def plan(
     """
     given = (*intervals_s, *_as_intervals(steps, scenario))
     scales = tuple(dict.fromkeys((scenario.cluster.gpus, *gpus)))
-    cases: list[_Case] = []
+    cases: list[Case] = []
     notes: list[str] = []
     for count in scales:
         scaled, note = _at_scale(scenario, count)
         notes += [note] if note else []
-        cases += _cases(scaled)
+        cases += cases_of(scaled)
     money = _Money(scenario.training.duration_s, gpu_hour_price)
     records = tuple(record for case in cases for record in _records(case, methods, given, money))
     here = [case for case in cases if case.gpus == scenario.cluster.gpus]
@@ -142,9 +84,9 @@ def plan(
         saves=tuple(case.save for case in here),
         records=records,
         best=max(optima, key=recommended),
-        binds=status.binds(scenario, [case.save for case in here]),
-        assumptions=status.assumptions(scenario, [case.save for case in here]),
-        warnings=status.warnings(scenario, records, [case.save for case in here], notes),
+        binds=assumptions.binds(scenario, here),
+        assumptions=assumptions.assumptions(scenario, here, scales),
+        warnings=warnings.warnings(scenario, records, cases, notes),
         scales=scales,
     )
 
@@ -178,35 +120,35 @@ def _at_scale(scenario: Scenario, gpus: int) -> tuple[Scenario, str | None]:
     return replace(scenario, cluster=cluster), note
 
 
-def _cases(scenario: Scenario) -> list[_Case]:
-    mtbf_s = float(mtbf_of_job(scenario.failures.mtbf_per_gpu_s, scenario.cluster.gpus))
-    restart = restart_cost(scenario)
-    return [
-        _Case(
-            gpus=scenario.cluster.gpus,
-            mtbf_s=mtbf_s,
-            restart=restart,
-            save=save_cost(save, scenario),
-            strike=scenario.failures_strike,
-            step_time_s=scenario.training.step_time_s,
-        )
-        for save in scenario.saves
-    ]
-
-
-def _records(case: _Case, methods: Sequence[str], given: Sequence[float], money: _Money) -> Iterator[Record]:
+def _records(case: Case, methods: Sequence[str], given: Sequence[float], money: _Money) -> Iterator[Record]:
     for method in methods:
         yield _record(case, method, case.optimum(method))
-    best = case.goodput(case.optimum("exact"))
-    for interval_s in given:
-        raised = max(interval_s, case.floor_s)
+    best = _best_typed(case)
+    for asked_s in dict.fromkeys(given):
+        raised = _raised(asked_s, case)
         # Young and Daly differ in their interval only; for a given one their first-order account is the same.
         for method in dict.fromkeys("exact" if METHODS[m].accounting == "exact" else "young" for m in methods):
-            yield _record(case, method, raised, asked_s=interval_s, best=best, money=money)
+            yield _record(case, method, raised, asked_s=asked_s, best=best, money=money)
+
+
+def _best_typed(case: Case) -> float:
+    """Goodput of the best number that can be typed: whole steps where the step time is known."""
+    interval_s = case.optimum("exact")
+    steps = case.steps(interval_s)
+    return case.goodput(interval_s if steps is None or case.step_time_s is None else steps * case.step_time_s)
+
+
+def _raised(asked_s: float, case: Case) -> float:
+    """A given interval, or the least one above it at which the flush has ended: whole steps stay whole."""
+    if asked_s >= case.floor_s:
+        return asked_s
+    if _steps_if_whole(asked_s, case.step_time_s) is None or case.step_time_s is None:
+        return case.floor_s
+    return math.ceil(case.floor_s / case.step_time_s * (1 - 1e-9)) * case.step_time_s
 
 
 def _record(
-    case: _Case,
+    case: Case,
     method: str,
     interval_s: float,
     *,
@@ -224,9 +166,10 @@ def _record(
         strategy=case.save.name,
         method=method,
         given=asked_s is not None,
+        asked_interval_s=asked_s,
         gpus=case.gpus,
         mtbf_s=case.mtbf_s,
-        restart_s=case.restart.total_s,
+        restart_total_s=case.restart.total_s,
         stall_s=case.save.stall_s,
         flush_s=case.save.flush_s,
         effective_stall_s=case.effective_stall_s,
@@ -245,10 +188,10 @@ def _record(
         lost_money=spent,
         status="",
     )
-    return row._replace(status=status.of_record(row, asked_s))
+    return row._replace(status=status.of_record(row))
 
 
-def _shares(case: _Case, method: str, interval_s: float) -> tuple[float, float, float, float, float | None]:
+def _shares(case: Case, method: str, interval_s: float) -> tuple[float, float, float, float, float | None]:
     """Save, rework, restart, overhead and goodput by the accounting of the method."""
     if METHODS[method].accounting == "exact":
         s = exact_shares(

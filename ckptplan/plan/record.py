@@ -19,9 +19,10 @@ class Record(NamedTuple):
     strategy: str
     method: str
     given: bool
+    asked_interval_s: float | None  # as the user wrote it; ``interval_s`` is longer where the flush demands it
     gpus: int
     mtbf_s: float
-    restart_s: float
+    restart_total_s: float  # downtime and restart
     stall_s: float
     flush_s: float
     effective_stall_s: float
@@ -35,10 +36,15 @@ class Record(NamedTuple):
     goodput: float | None
     goodput_exact: float
     goodput_steps: float | None  # exact goodput of the whole number of steps
-    lost_goodput: float | None  # of a given interval, against the exact optimum of the same strategy and scale
+    lost_goodput: float | None  # of a given interval, against the best number to type at the same strategy and scale
     lost_gpu_hours: float | None
     lost_money: float | None
     status: str
+
+    @property
+    def goodput_typed(self) -> float:
+        """What typing the recommended number into a trainer yields: whole steps where the step time is known."""
+        return self.goodput_exact if self.goodput_steps is None else self.goodput_steps
 
 
 class CheckpointFacts(NamedTuple):
@@ -92,4 +98,4 @@ class Plan(NamedTuple):
 
 def recommended(record: Record) -> tuple[bool, float]:
     """Order of preference: the exact method first, then by what the interval really yields."""
-    return record.method == "exact", record.goodput_exact
+    return record.method == "exact", record.goodput_typed

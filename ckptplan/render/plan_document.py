@@ -27,6 +27,13 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
             "restart_s": plan.restart.restart_s,
             "phases_s": dict(plan.restart.phases_s),
         },
+        "best": {
+            "strategy": plan.best.strategy,
+            "method": plan.best.method,
+            "interval_s": plan.best.interval_s,
+            "interval_steps": plan.best.interval_steps,
+            "goodput": plan.best.goodput_typed,
+        },
         "plans": plan_sheet(plan).records(),
         "binds": list(plan.binds),
         "assumptions": list(plan.assumptions),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ckptplan.errors import printable
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
 from ckptplan.render.screen import Screen
-from ckptplan.render.sheet import printable, to_markdown
+from ckptplan.render.sheet import to_markdown
 from ckptplan.units import format_size, format_time
+
+_COARSE = 0.02  # from here on "= N steps" would be read as a wrong sum
 
 
 def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
@@ -29,7 +32,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def markdown(plan: Plan) -> str:
+def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, notes = reading_sheet(plan)
     parts = [f"## {printable(plan.name)} ({whole(plan.gpus)} GPUs)\n"]
@@ -37,6 +40,9 @@ def markdown(plan: Plan) -> str:
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
         parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
+    for title, texts in (("What binds", plan.binds), ("What is assumed", (*plan.assumptions, *assumed))):
+        if texts:
+            parts.append(f"{title}:\n\n" + "\n".join(f"- {printable(text)}" for text in texts) + "\n")
     return "\n".join(parts)
 
 
@@ -48,17 +54,23 @@ def answers(plan: Plan) -> list[str]:
 
 
 def _answer(plan: Plan, record: Record, *, best: bool) -> str:
-    name, goodput = printable(record.strategy), percent(record.goodput_exact)
+    name, goodput = printable(record.strategy), percent(record.goodput_typed)
     return f"{name}: save every {_interval(plan, record)}; goodput {goodput}" + (" (best)" if best else "")
 
 
 def _interval(plan: Plan, record: Record) -> str:
+    """Seconds and whole steps; what is printed as equal is equal, or the other number stands beside it."""
     if record.interval_steps is None or plan.step_time_s is None:
         return seconds(record.interval_s)
-    exact = record.interval_steps * plan.step_time_s
-    text = f"{seconds(record.interval_s)} = {whole(record.interval_steps)} steps of {plan.step_time_s:,.6g} s"
-    # The optimum is seldom a whole number of steps: say so rather than print an equation that is not one.
-    return text if seconds(exact) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(exact)})"
+    steps, typed = _steps(record.interval_steps, plan.step_time_s), record.interval_steps * plan.step_time_s
+    if abs(typed - record.interval_s) > _COARSE * record.interval_s:
+        return f"{steps} = {seconds(typed)} (the optimum would be {seconds(record.interval_s)})"
+    text = f"{seconds(record.interval_s)} = {steps}"
+    return text if seconds(typed) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(typed)})"
+
+
+def _steps(count: int, step_time_s: float) -> str:
+    return f"{whole(count)} step{'' if count == 1 else 's'} of {step_time_s:,.6g} s"
 
 
 def scales(plan: Plan) -> list[str]:
@@ -73,16 +85,16 @@ def scales(plan: Plan) -> list[str]:
 
 def habits(plan: Plan) -> list[str]:
     """What each given interval costs against the optimum of its strategy."""
-    chosen: dict[tuple[str, float], Record] = {}
+    chosen: dict[tuple[str, float | None], Record] = {}
     for record in plan.given():
-        chosen[record.strategy, record.interval_s] = record
+        chosen[record.strategy, record.asked_interval_s] = record
     return [_habit(plan, record) for record in chosen.values()]
 
 
 def _habit(plan: Plan, record: Record) -> str:
     lost = record.lost_goodput or 0.0
     text = (
-        f"{printable(record.strategy)} at the given {_interval(plan, record)}: goodput "
+        f"{printable(record.strategy)} at the given {_given(plan, record)}: goodput "
         f"{percent(record.goodput_exact)}, {points(lost)} below its optimum"
     )
     if record.lost_gpu_hours is not None and plan.duration_s is not None:
@@ -90,6 +102,13 @@ def _habit(plan: Plan, record: Record) -> str:
     if record.lost_money is not None:
         text += f", worth {whole(record.lost_money)} at the given price"
     return text
+
+
+def _given(plan: Plan, record: Record) -> str:
+    asked = record.asked_interval_s
+    if asked is None or asked >= record.interval_s:
+        return _interval(plan, record)
+    return f"{seconds(asked)}, raised to {_interval(plan, record)}"
 
 
 def facts(plan: Plan) -> str:

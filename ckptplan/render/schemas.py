@@ -19,9 +19,10 @@ _RECORD: dict[str, tuple[dict[str, Any], str]] = {
     "strategy": (_TEXT, "name of the save strategy"),
     "method": ({"enum": ["young", "daly", "exact"]}, "gives the interval (unless given) and the accounting"),
     "given": ({"type": "boolean"}, "true: an interval from --interval or --steps, not an optimum"),
+    "asked_interval_s": (_MAYBE, "a given interval as it was asked for, before it was raised to the floor [s]"),
     "gpus": (_COUNT, "number of GPUs"),
     "mtbf_s": (_TIME, "mean time between failures of the whole job [s]"),
-    "restart_s": (_TIME, "downtime and restart per failure [s]"),
+    "restart_total_s": (_TIME, "downtime and restart per failure [s]"),
     "stall_s": (_TIME, "time one save blocks training [s]"),
     "flush_s": (_TIME, "background flush after the stall, 0 if synchronous [s]"),
     "effective_stall_s": (_TIME, "stall plus training time lost to the flush [s]"),
@@ -35,7 +36,7 @@ _RECORD: dict[str, tuple[dict[str, Any], str]] = {
     "goodput": (_MAYBE_SHARE, "useful share of wall time by the method's accounting; null where not valid"),
     "goodput_exact": (_SHARE, "exact goodput of using this interval"),
     "goodput_steps": (_MAYBE_SHARE, "exact goodput of the whole number of steps"),
-    "lost_goodput": (_MAYBE_SHARE, "of a given interval, against the exact optimum"),
+    "lost_goodput": (_MAYBE_SHARE, "of a given interval, against the best number to type"),
     "lost_gpu_hours": (_MAYBE, "the same over training.duration [GPU h]"),
     "lost_money": (_MAYBE, "the same at --gpu-hour-price"),
     "status": (_TEXT, "ok, or what limits this record"),
@@ -86,6 +87,15 @@ def _plan() -> dict[str, Any]:
                     "downtime_s": _TIME,
                     "restart_s": _TIME,
                     "phases_s": {"type": "object", "additionalProperties": _TIME},
+                }
+            ),
+            "best": _object(
+                {
+                    "strategy": _TEXT,
+                    "method": _TEXT,
+                    "interval_s": _TIME,
+                    "interval_steps": {"type": ["integer", "null"], "minimum": 1},
+                    "goodput": _SHARE,
                 }
             ),
             "plans": {"type": "array", "items": record_schema()},

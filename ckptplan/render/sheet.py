@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ckptplan.errors import printable
+
 
 def plain(value: Any) -> str:
     """A value as people read it when no better format is given."""
@@ -53,11 +55,6 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [json_ready(v) for v in value]
     return value
-
-
-def printable(text: str) -> str:
-    """A text from a file without control characters: it must not steer the terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def to_json(document: Any) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 
 from ckptplan import __version__
 from ckptplan.cost.saving import SaveCost, save_cost
-from ckptplan.cost.scenario import Scenario, Scope
+from ckptplan.cost.scenario import Mode, Scenario, Scope
 from ckptplan.cost.size import Sizes, sizes, state_sizes
 from ckptplan.cost.state import bytes_per_parameter
+from ckptplan.errors import printable
 from ckptplan.render.numbers import seconds, whole
 from ckptplan.render.screen import Screen
-from ckptplan.render.sheet import Column, Sheet, printable, to_markdown
+from ckptplan.render.sheet import Column, Sheet, to_markdown
 from ckptplan.units import format_size
 
 _STATES = (
@@ -29,6 +30,8 @@ _SAVES = (
     Column("mode", "mode", str, right=False),
     Column("stall_s", "stall", seconds),
     Column("flush_s", "flush", seconds),
+    Column("written_per_gpu_bytes", "written/GPU", format_size),
+    Column("written_per_node_bytes", "written/node", format_size),
     Column("host_memory_per_node_bytes", "host memory/node", format_size),
     Column("binds", "bound by", str, right=False),
 )
@@ -51,10 +54,17 @@ def state_sheet(scenario: Scenario) -> Sheet:
     return Sheet(_STATES, rows)
 
 
-def save_sheet(costs: Sequence[SaveCost]) -> Sheet:
-    """One row per strategy: what a save costs."""
-    rows = tuple((c.name, str(c.mode), c.stall_s, c.flush_s, c.host_memory_per_node_bytes, c.binds) for c in costs)
-    return Sheet(_SAVES, rows)
+def save_sheet(scenario: Scenario, costs: Sequence[SaveCost]) -> Sheet:
+    """One row per strategy: what a save costs, and what its busiest GPU and node write."""
+    rows = []
+    for save, cost in zip(scenario.saves, costs, strict=True):
+        size = sizes(scenario.model, scenario.cluster, spread_replicas=save.spread_replicas)
+        written = (size.written_per_rank_bytes, size.written_per_node_bytes)
+        if cost.mode is Mode.GATHERED:
+            written = (size.total_bytes, size.total_bytes)
+        memory = cost.host_memory_per_node_bytes
+        rows.append((cost.name, str(cost.mode), cost.stall_s, cost.flush_s, *written, memory, cost.binds))
+    return Sheet(_SAVES, tuple(rows))
 
 
 def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +80,7 @@ def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]
             **_sizes(scenario)._asdict(),
             "bytes_per_parameter": bytes_per_parameter(scenario.model),
         },
-        "saves": save_sheet(_costs(scenario)).records(),
+        "saves": save_sheet(scenario, costs(scenario)).records(),
     }
 
 
@@ -81,7 +91,7 @@ def report(scenario: Scenario, screen: Screen) -> str:
         screen.paragraph(_answer(scenario)) + "\n",
         screen.table(state_sheet(scenario)),
         _lines(screen, _division(scenario)),
-        screen.table(save_sheet(_costs(scenario))),
+        screen.table(save_sheet(scenario, costs(scenario))),
         screen.bullets("What a save without it costs", _losses(scenario)),
         screen.bullets("What is not saved", ledger.omits),
         screen.paragraph(f"Ledger: {ledger.name} ({printable(ledger.source)})", indent="  ", first="") + "\n",
@@ -95,16 +105,17 @@ def markdown(scenario: Scenario) -> str:
         f"## {_answer(scenario)}\n",
         to_markdown(state_sheet(scenario)),
         "\n".join(f"- {text}" for text in (*_division(scenario), *_losses(scenario))) + "\n",
-        to_markdown(save_sheet(_costs(scenario))),
+        to_markdown(save_sheet(scenario, costs(scenario))),
     ]
     return "\n".join(parts)
 
 
 def _sizes(scenario: Scenario) -> Sizes:
-    return sizes(scenario.model, scenario.cluster, spread_replicas=all(s.spread_replicas for s in scenario.saves))
+    return sizes(scenario.model, scenario.cluster)
 
 
-def _costs(scenario: Scenario) -> list[SaveCost]:
+def costs(scenario: Scenario) -> list[SaveCost]:
+    """What a save costs by each strategy."""
     return [save_cost(save, scenario) for save in scenario.saves]
 
 
@@ -120,9 +131,7 @@ def _answer(scenario: Scenario) -> str:
 def _division(scenario: Scenario) -> list[str]:
     size = _sizes(scenario)
     return [
-        f"Each GPU holds {format_size(size.held_per_rank_bytes)} of it and writes "
-        f"{format_size(size.written_per_rank_bytes)}; a node of {scenario.cluster.gpus_per_node} writes "
-        f"{format_size(size.written_per_node_bytes)} (the busiest ones).",
+        f"The busiest GPU holds {format_size(size.held_per_rank_bytes)} of it.",
         f"Layout: {_layout(scenario)}; {whole(size.distinct_shards)} distinct shards, weights on "
         f"{whole(size.replicas_of_weights)} replicas, optimizer states on {whole(size.replicas_of_optimizer)}; "
         "every shard is written once.",

@@ -36,7 +36,8 @@ def build(record: Record) -> Scenario | None:
 
 def _restart(record: Record) -> Restart:
     fields = record.fields
-    phases = [phase for phase in RESTART_PHASES if fields.has(f"restart.{phase}")]
+    written = fields.groups["restart"].entries if "restart" in fields.groups else {}
+    phases = [phase for phase in RESTART_PHASES if phase in written]
     if fields.has("restart.total"):
         if phases:
             message = f"total and {', '.join(phases)} are given, but one or the other is wanted"
@@ -45,7 +46,7 @@ def _restart(record: Record) -> Restart:
     if not phases:
         if fields.whole("restart"):
             record.warn("restart", "left out: 10 min are assumed", "write restart: {total: 10 min}, or its phases")
-        return Restart(total_s=record.take("restart.total", _ASSUMED_RESTART_S, text="10 min (assumed)"))
+        return Restart(total_s=record.take("restart.total", _ASSUMED_RESTART_S, text="10 min, assumed"))
     times = {f"{phase}_s": record.take(f"restart.{phase}", 0.0) for phase in RESTART_PHASES if phase != "load"}
     return Restart(load_s=_load(record), **times)
 
@@ -53,13 +54,15 @@ def _restart(record: Record) -> Restart:
 def _load(record: Record) -> float | None:
     """Seconds, or None for "compute it"."""
     fields, path = record.fields, "restart.load"
-    can_compute = fields.has("storage.read_bandwidth") or not fields.whole("storage")
+    can_compute = fields.may_have("storage", "read_bandwidth")
     given = fields.given.get(path)
     automatic = "auto: bytes that all ranks read over storage.read_bandwidth"
     if given is not None and given.si == "auto":
         if not can_compute:
+            preset = fields.given.get("storage.preset")
+            without = "" if preset is None else f", which the preset {preset.si} does not give"
             hint = "write storage: {read_bandwidth: 20 GB/s}, or the time itself"
-            fields.fault(path, "auto needs storage.read_bandwidth", hint)
+            fields.fault(path, f"auto needs storage.read_bandwidth{without}", hint)
         record.take(path, text=automatic)
         return None
     if given is None and can_compute:

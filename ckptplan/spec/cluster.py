@@ -16,6 +16,12 @@ def build_cluster(record: Record) -> Cluster | None:
     gpus = record.take("cluster.gpus")
     per_node = record.take("cluster.gpus_per_node", 8)
     memory = record.take("cluster.host_memory_per_node")
+    if gpus is not None and per_node is not None and per_node > gpus and record.fields.has("cluster.gpus_per_node"):
+        record.warn(
+            "cluster.gpus_per_node",
+            f"a node has {per_node:,} GPUs, more than the {gpus:,} of the job",
+            "are the two exchanged? gpus is the number of the whole job",
+        )
     if not record.fields.sound("cluster.gpus", "cluster.layout") or gpus is None:
         return None
     layout = _layout(record, gpus)

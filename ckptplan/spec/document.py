@@ -30,7 +30,11 @@ _PLAIN_ENGLISH = (
     ("could not find expected ':'", "a colon is missing after a key", "write key: value, with a space after the colon"),
     ("mapping values are not allowed", "a second colon in the line", f"quote a text that holds a colon; {_ALIKE}"),
     ("did not find expected <document start>", "text follows after the end of the document", _ALIKE),
-    ("did not find expected key", "a key was expected here", f"{_ALIKE}; close every quote and brace"),
+    (
+        "did not find expected key",
+        "a key was expected here",
+        f"{_ALIKE}; close every quote and brace; quote a text that begins with [ or {{",
+    ),
     ("did not find expected ',' or", "a list or group in brackets is not closed", "close every [ and {; use commas"),
     ("did not find expected '-' indicator", "an entry of the list was expected here", "begin each entry with '- '"),
     ("found unexpected end of stream", "a quoted text is not closed", "close the quote"),

@@ -93,10 +93,11 @@ def _lint(record: Record, source: str, mtbf_s: float) -> None:
     if _SHORTEST_S <= mtbf_s <= _LONGEST_S:
         return
     causes = _TOO_SHORT if mtbf_s < _SHORTEST_S else _TOO_LONG
+    people, hours = format_time(mtbf_s), f"{format_count(float(f'{mtbf_s / _HOUR_S:.4g}'))} h"
+    every = hours if people.endswith(" h") else f"{people} ({hours})"
     record.warn(
         f"failures.{source}",
-        f"one GPU would fail every {format_time(mtbf_s)} ({format_count(float(f'{mtbf_s / _HOUR_S:.4g}'))} h); "
-        "published clusters lie between 500 h and 5,000,000 h",
+        f"one GPU would fail every {every}; published clusters lie between 500 h and 5,000,000 h",
         causes[source],
     )
 

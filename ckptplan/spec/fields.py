@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ckptplan.errors import Place, Problem
-from ckptplan.spec.schema import SPEC, STATE, Entry, Form, Group, Key, Many
+from ckptplan.spec.hints import SHOWN, example_of, nearest, shown, unknown_key, what
+from ckptplan.spec.schema import SPEC, STATE, UNIT_OF_FORM, Entry, Form, Group, Key, Many, find
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 from ckptplan.units import Dimension, UnitError, parse_quantity
 
 MOST_GPUS = 1_000_000_000
-_LARGEST, _SMALLEST = 1e24, 1e-18  # outside, products of three quantities could overflow
-_LONGEST_TEXT = 200
-_SHOWN = 40
+LARGEST, SMALLEST = 1e24, 1e-18  # outside, products of three quantities could overflow
+LONGEST_TEXT = 200
 
 _ZERO_HINTS = {
     "count": "no failure, no MTBF: the one-sided 95 % bound is over / 3; write mtbf: that time instead",
@@ -86,6 +86,13 @@ class Fields:
         """Whether neither this path nor anything around or below it is faulty."""
         return self.sound(path) and not any(bad.startswith((f"{path}.", f"{path}[")) for bad in self.faulty)
 
+    def may_have(self, group: str, *names: str) -> bool:
+        """Whether one of these keys was given, or may have been: a fault of the group, or a key unknown, hides it."""
+        if not self.sound(group, f"{group}.preset"):
+            return True
+        unknown = (bad for bad in self.faulty if bad.startswith(f"{group}.") and find(bad) is None)
+        return any(self.has(f"{group}.{name}") for name in names) or any(unknown)
+
     def sound(self, *paths: str) -> bool:
         """Whether none of these, nor a group around them, is faulty."""
         return not any(path == bad or path.startswith((f"{bad}.", f"{bad}[")) for path in paths for bad in self.faulty)
@@ -114,16 +121,16 @@ def _group(fields: Fields, path: str, node: MapNode, group: Group) -> None:
         inner = f"{path}.{name}" if path else name
         entry = None if name == "preset" and not group.preset else group.keys.get(name)
         if entry is None:
-            shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 3]}..."
+            shown = name if len(name) <= SHOWN else f"{name[: SHOWN - 3]}..."
             inner = f"{path}.{shown}" if path else shown
-            fields.fault(inner, "unknown key", _unknown_key(name, group), place)
+            fields.fault(inner, "unknown key", unknown_key(name, group), place)
             continue
         fields.places[inner] = child.place if isinstance(child, ScalarNode) and child.raw else place
         _entry(fields, inner, child, entry)
     for name, entry in group.keys.items():
         inner = f"{path}.{name}" if path else name
         if getattr(entry, "required", False) and name not in node.entries:
-            fields.fault(inner, "missing", f"write {_example(name, entry)}")
+            fields.fault(inner, "missing", f"write {example_of(name, entry)}")
 
 
 def _entry(fields: Fields, path: str, node: Node, entry: Entry) -> None:
@@ -137,31 +144,31 @@ def _entry(fields: Fields, path: str, node: Node, entry: Entry) -> None:
         # A group whose keys are all commented out.
         _group(fields, path, MapNode(node.source, node.line, node.column), entry)
     else:
-        fields.fault(path, f"{_what(node)} where a group of keys belongs", f"write {_example(_last(path), entry)}")
+        fields.fault(path, f"{what(node)} where a group of keys belongs", f"write {example_of(_last(path), entry)}")
 
 
 def _many(fields: Fields, path: str, node: Node, entry: Many) -> None:
     if not isinstance(node, ListNode):
-        hint = f"begin each entry with '- ': {_example(_last(path), entry)}"
-        fields.fault(path, f"{_what(node)} where a list belongs", hint)
+        hint = f"begin each entry with '- ': {example_of(_last(path), entry)}"
+        fields.fault(path, f"{what(node)} where a list belongs", hint)
         return
     fields.lengths[path] = len(node.items)
     if not node.items:
-        fields.fault(path, "the list is empty", f"write {_example(_last(path), entry)}")
+        fields.fault(path, "the list is empty", f"write {example_of(_last(path), entry)}")
     for index, item in enumerate(node.items):
         fields.places[f"{path}[{index}]"] = item.place
         _entry(fields, f"{path}[{index}]", item, entry.item)
 
 
 def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
-    hint = f"write {_example(_last(path), key)}"
+    hint = f"write {example_of(_last(path), key)}"
     if key.form == "state":
         if isinstance(node, ScalarNode) and node.value is None:
             fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
         else:
             fields.given[path] = Given(node, node)
     elif not isinstance(node, ScalarNode):
-        fields.fault(path, f"{_what(node)} where {_NOUNS[key.form]} belongs", hint)
+        fields.fault(path, f"{what(node)} where {_NOUNS[key.form]} belongs", hint)
     elif node.value is None:
         fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
     else:
@@ -190,26 +197,32 @@ def _value(node: ScalarNode, key: Key, name: str) -> float | int | str:
         if name == "rate_per_node_day":
             raise UnitError(str(error), _PER_NODE_DAY_HINT) from error
         raise UnitError(str(error), _with_name(error.hint, name, key)) from error
-    _magnitude(number, key, name)
+    _magnitude(number, key, name, shown(node.raw.strip()))
     return _whole(number) if key.form == "integer" else number
 
 
 def _with_name(hint: str, name: str, key: Key) -> str:
     """A general example becomes one of this very key."""
     general, found, _ = hint.partition(", for example ")
+    if found and key.form == "time or auto":
+        return "write auto, or a time with its unit such as 2 min"
     return f"{general}, for example {name}: {key.example}" if found and key.example else hint
 
 
-def _magnitude(number: float, key: Key, name: str) -> None:
+def _magnitude(number: float, key: Key, name: str, written: str) -> None:
     if number == 0 and not key.zero:
         raise UnitError("zero makes no sense here", _ZERO_HINTS.get(name, f"write for example {name}: {key.example}"))
-    if number and not _SMALLEST <= number <= _LARGEST:
-        raise UnitError(f"{number:.3g} is outside all reason", f"write for example {name}: {key.example}")
+    if number and not SMALLEST <= number <= LARGEST:
+        unit = {"bytes": " B", "bytes/s": " B/s", "s": " s"}.get(UNIT_OF_FORM.get(key.form, ""), "")
+        reason = f"{written} is outside all reason: {SMALLEST:g} to {LARGEST:g}{unit} are accepted"
+        raise UnitError(reason, f"write for example {name}: {key.example}")
 
 
 def _whole(number: float) -> int:
     if number != int(number):
-        raise UnitError(f"{number:.12g} is not a whole number", f"write {max(1, round(number))}")
+        below, above = math.floor(number), math.ceil(number)
+        hint = f"write {below} or {above}" if 0 < below < MOST_GPUS else "write 1 or more"
+        raise UnitError(f"{number:.12g} is not a whole number", hint)
     if number > MOST_GPUS:
         raise UnitError(f"{number:.3g} is more than {MOST_GPUS:,}", "is a unit or a digit wrong?")
     return int(number)
@@ -219,8 +232,8 @@ def _text(node: ScalarNode) -> str:
     text = node.raw.strip()
     if not text:
         raise UnitError("the text is empty", "write a name")
-    if len(text) > _LONGEST_TEXT:
-        raise UnitError(f"longer than {_LONGEST_TEXT} characters", "write a shorter text")
+    if len(text) > LONGEST_TEXT:
+        raise UnitError(f"longer than {LONGEST_TEXT} characters", "write a shorter text")
     if not text.isprintable():
         raise UnitError("a control character or line break in the text", "write one line")
     return text
@@ -234,58 +247,6 @@ def _choice(node: ScalarNode, choices: tuple[str, ...]) -> str:
     valid = ", ".join(choices)
     hint = f"did you mean {near}?" if near else f"write one of {valid}"
     raise UnitError(f"{shown(word)} is not one of {valid}", hint)
-
-
-def shown(text: str) -> str:
-    """A text of the user's as a message can hold it."""
-    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-    return text if text and text.isprintable() else repr(text)
-
-
-def nearest(word: str, valid: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The nearest valid word, and only if it is near; two letters are near to anything."""
-    if len(word) < 3:
-        return None
-    from difflib import get_close_matches  # only an error needs it
-
-    plain = {name.lower().replace("-", "_"): name for name in valid}
-    near = get_close_matches(word[:100].lower().replace("-", "_").replace(" ", "_"), plain, n=1, cutoff=cutoff)
-    return plain[near[0]] if near else None
-
-
-def _unknown_key(name: str, group: Group) -> str:
-    near = nearest(name, (key for key in group.keys if key != "preset" or group.preset), cutoff=0.7)
-    if near:
-        return f"did you mean {near}?"
-    homes = [home for home in _homes(name, "", SPEC) if home]
-    if homes:
-        return f"{name} belongs under {' or '.join(homes[:2])}"
-    return "ckptplan spec schema describes every key"
-
-
-def _homes(name: str, path: str, group: Group) -> list[str]:
-    found = [path] if name in group.keys and name != "preset" else []
-    for key, entry in group.keys.items():
-        inner = entry.item if isinstance(entry, Many) else entry
-        if isinstance(inner, Group):
-            found += _homes(name, f"{path}.{key}" if path else key, inner)
-    return found
-
-
-def _example(name: str, entry: Entry) -> str:
-    if isinstance(entry, Many):
-        return f"{name}: [{{name: sharded, mode: sharded, stall: 60 s}}]"
-    if isinstance(entry, Key):
-        return f"{name}: {entry.example or ' or '.join(entry.choices) or 'a text'}"
-    keys = [(key, inner) for key, inner in entry.keys.items() if key != "preset"]
-    wanted = [pair for pair in keys if getattr(pair[1], "required", False)] or keys[:1]
-    return f"{name}: {{{', '.join(_example(key, inner) for key, inner in wanted)}}}"
-
-
-def _what(node: Node) -> str:
-    if isinstance(node, MapNode):
-        return "a group of keys"
-    return "a list" if isinstance(node, ListNode) else f"the value {shown(getattr(node, 'raw', ''))}"
 
 
 def _last(path: str) -> str:

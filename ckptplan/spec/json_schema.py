@@ -8,15 +8,23 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ckptplan.cost.state import addition_names, ledger_names
-from ckptplan.spec.fields import MOST_GPUS
+from ckptplan.spec import schema_patterns as patterns
 from ckptplan.spec.presets import presets
-from ckptplan.spec.schema import SPEC, STATE, Entry, Form, Group, Key, Many
-from ckptplan.units import Dimension, unit_names
+from ckptplan.spec.schema import (
+    ASYNCHRONOUS_ONLY,
+    FAILURE_SOURCES,
+    RESTART_PHASES,
+    SPEC,
+    STATE,
+    Entry,
+    Group,
+    Key,
+    Many,
+)
 
 SCHEMA_ID = "urn:ckptplan:spec:1"
 
-_NUMBER = r"([0-9]+(_[0-9]+)*(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
-_ABOVE_ZERO = r"(?=[0-9_.]*[1-9])"
+_MOST_STATES = 100
 
 
 def json_schema() -> dict[str, Any]:
@@ -33,18 +41,32 @@ def json_schema() -> dict[str, Any]:
 def _model(title: str, group: Group, path: str) -> Any:
     from pydantic import ConfigDict, Field, create_model
 
+    by_preset = _required_or_preset(group, path)
     fields: dict[str, Any] = {}
     for name, entry in group.keys.items():
         if name == "preset" and not group.preset:
             continue
         kind = _type(name, entry, path)
         about = _description(entry)
-        if getattr(entry, "required", False):
+        if getattr(entry, "required", False) and name not in by_preset:
             fields[name] = (kind, Field(..., description=about))
         else:
             # A factory, because a plain default of None would be printed as if null could be written.
             fields[name] = (kind, Field(default_factory=lambda: None, description=about))
-    return create_model(title, __config__=ConfigDict(extra="forbid"), __doc__=group.about, **fields)
+    rules = [*_RULES.get(path, ()), *({"anyOf": [_has(name), _has("preset")]} for name in by_preset)]
+    extra: dict[str, Any] = {"allOf": rules} if rules else {}
+    config = ConfigDict(extra="forbid", json_schema_extra=extra)
+    return create_model(title, __config__=config, __doc__=group.about, **fields)
+
+
+def _required_or_preset(group: Group, path: str) -> list[str]:
+    """Keys that must be there unless a preset gives them: every preset of the group does."""
+    members = presets().get(path, {}).values() if group.preset else ()
+    return [
+        name
+        for name, entry in group.keys.items()
+        if getattr(entry, "required", False) and members and all(name in one.values.entries for one in members)
+    ]
 
 
 def _type(name: str, entry: Entry, path: str) -> Any:
@@ -55,12 +77,14 @@ def _type(name: str, entry: Entry, path: str) -> Any:
         item = _model(name.capitalize(), entry.item, inner)
         return Annotated[list[item], Field(min_length=1)]  # type: ignore[valid-type]
     if isinstance(entry, Group):
-        return _model(name.capitalize(), entry, inner)
+        model = _model(name.capitalize(), entry, inner)
+        needed = entry.required or any(getattr(key, "required", False) for key in entry.keys.values())
+        return model if needed else model | None  # a group whose keys are all commented out is null
     if name == "preset":
         return Annotated[str, WithJsonSchema({"type": "string", "enum": list(presets()[path])})]
     if entry.form == "state":
         return _state_type()
-    return Annotated[Any, WithJsonSchema(_written(entry))]
+    return Annotated[Any, WithJsonSchema(patterns.written(entry, least=1 if inner == "model.parameters" else None))]
 
 
 def _state_type() -> Any:
@@ -70,7 +94,7 @@ def _state_type() -> Any:
     names = [*ledger_names(), *addition_names()]
     listed = Annotated[str, WithJsonSchema({"type": "string", "enum": names})]
     item: Any = listed | _model("State", STATE, "model.state")
-    return one | Annotated[list[item], Field(min_length=1)]
+    return one | Annotated[list[item], Field(min_length=1, max_length=_MOST_STATES)]
 
 
 def _description(entry: Entry) -> str:
@@ -81,32 +105,27 @@ def _description(entry: Entry) -> str:
     return f"{entry.about}{default}{example}"
 
 
-def _written(key: Key) -> dict[str, Any]:
-    """What may be written for a value: a number, or a text of a number and its unit."""
-    if key.form == "choice":
-        return {"type": "string", "enum": list(key.choices)}
-    if key.form == "text":
-        return {"type": ["string", "number"]}
-    if key.form == "integer":
-        whole = {"type": "integer", "minimum": 1, "maximum": MOST_GPUS}
-        return {"anyOf": [whole, {"type": "string", "pattern": f"^{_NUMBER}$"}]}
-    if key.form == "fraction":
-        share = {"type": "number", "minimum" if key.zero else "exclusiveMinimum": 0, "maximum": 1}
-        return {"anyOf": [share, {"type": "string", "pattern": rf"^{_NUMBER}\s*(%|percent)?$"}]}
-    if key.form in {"number", "bytes"}:
-        number = {"type": "number", "minimum" if key.zero else "exclusiveMinimum": 0}
-        unit = rf"\s*({_units('size')})?" if key.form == "bytes" else ""
-        return {"anyOf": [number, {"type": "string", "pattern": f"^{_NUMBER}{unit}$"}]}
-    above_zero = "" if key.zero else _ABOVE_ZERO
-    automatic = "|^auto$" if key.form == "time or auto" else ""
-    return {"type": "string", "pattern": rf"^{above_zero}{_NUMBER}\s*({_units(_dimension(key.form))})${automatic}"}
+def _has(*names: str) -> dict[str, Any]:
+    return {"required": list(names)}
 
 
-def _dimension(form: Form) -> Dimension:
-    if form == "size":
-        return "size"
-    return "rate" if form == "rate" else "time"
+def _none_of(*names: str) -> dict[str, Any]:
+    return {"not": {"anyOf": [_has(name) for name in names]}}
 
 
-def _units(dimension: Dimension) -> str:
-    return "|".join(name for name in unit_names(dimension) if name.isascii())
+def _is(name: str, value: str) -> dict[str, Any]:
+    return {"required": [name], "properties": {name: {"const": value}}}
+
+
+# What holds between the keys of a group. Every preset of save sets keys that only mode asynchronous takes.
+_RULES: dict[str, list[dict[str, Any]]] = {
+    "failures": [{"oneOf": [*map(_has, FAILURE_SOURCES), {**_has("preset"), **_none_of(*FAILURE_SOURCES)}]}],
+    "restart": [{"if": _has("total"), "then": _none_of(*RESTART_PHASES)}],
+    "save": [
+        {"if": {"anyOf": [_has(name) for name in (*ASYNCHRONOUS_ONLY, "preset")]}, "then": _is("mode", "asynchronous")}
+    ],
+    "model.state": [
+        {"oneOf": [_has("bytes_per_parameter"), _has("bytes")]},
+        {"if": _has("bytes_per_parameter", "per"), "then": _is("per", "parameter")},
+    ],
+}

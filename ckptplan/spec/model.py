@@ -7,7 +7,8 @@ from typing import Any
 from ckptplan.cost.scenario import Kind, Ledger, Model, Scope, State
 from ckptplan.cost.state import DEFAULT_LEDGER, addition_names, compose, ledger, ledger_names
 from ckptplan.errors import InputError
-from ckptplan.spec.fields import nearest, read_state, shown
+from ckptplan.spec.fields import read_state
+from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.record import Record
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
@@ -91,8 +92,15 @@ def _named(record: Record, path: str, name: str) -> Ledger | None:
 
 
 def _no_ledger(record: Record, path: str, name: str, known: tuple[str, ...]) -> None:
-    near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else f"ledgers: {', '.join(known)}"
+    plain = name.lower().replace("_", "-").replace(" ", "-")
+    same = next((other for other in known if other.replace("-", "") == plain.replace("-", "")), None)
+    listed = f"ledgers: {', '.join(known)}"
+    if same is None and plain.startswith("adam"):
+        # The nearest by letters may hold gradients, which a checkpoint seldom does.
+        hint = f"did you mean {DEFAULT_LEDGER}, the default? {listed}"
+    else:
+        near = same or nearest(name, known)
+        hint = f"did you mean {near}?" if near else listed
     record.fields.fault(path, f"there is no ledger {shown(name)}", hint)
 
 

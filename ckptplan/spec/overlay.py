@@ -1,129 +1,136 @@
-"""Flags and environment variables over the file: flag > environment > spec > preset > default."""
+"""Flags and environment variables over the file: flag > environment > spec > preset > default.
+
+A preset takes the strength of the layer that names it. In the file, keys written beside it win. Named by a flag or
+a variable, it wins over the layers below: for storage, failures and restart it replaces the whole group, because it
+names a whole store, failure history or recovery; for model, cluster and save it replaces what an older preset gave
+and the keys that it speaks of itself, and leaves the others (gpus, layout, state). Keys of the same layer beside it
+win. ``storage={preset: nfs}`` replaces the group, as every group that is assigned as a whole.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ckptplan.errors import InputError, Place, Problem
-from ckptplan.spec.document import parse, read_text
-from ckptplan.spec.presets import excluded, expand, find_preset
-from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, SPEC, Group, Many
-from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
+from ckptplan.spec.assignments import Assignment
+from ckptplan.spec.hints import shown
+from ckptplan.spec.presets import excluded, expand, find_preset, is_from_preset, values_by
+from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, SPEC, Group, Key, Many, find
+from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
-PREFIX = "CKPTPLAN_SPEC__"
+Entries: TypeAlias = dict[str, tuple[Place, Node]]
 
-_SET = re.compile(r"\s*((?:[^=\[\]]|\[[^\]]*\])+?)\s*=(.*)", re.DOTALL)
-_PART = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
-
-
-class Assignment(NamedTuple):
-    """One overriding value: ``path`` holds keys, and for items of a list an index or a name."""
-
-    path: tuple[str, ...]
-    node: Node
-
-
-def from_flags(sets: Sequence[str], problems: list[Problem]) -> list[Assignment]:
-    """``--set KEY=VALUE``, in their order."""
-    found: list[Assignment] = []
-    for text in sets:
-        label = f"--set {text if len(text) <= 80 else text[:77] + '...'}"
-        match = _SET.fullmatch(text)
-        path = _split(match[1]) if match else ()
-        if match is None or not path:
-            problems.append(Problem("KEY=VALUE is wanted", Place(label), hint="write for example cluster.gpus=1024"))
-            continue
-        _assign(found, path, match[2], label, problems)
-    return found
-
-
-def from_environment(environment: Mapping[str, str], problems: list[Problem]) -> list[Assignment]:
-    """``CKPTPLAN_SPEC__CLUSTER__GPUS=1024``, in alphabetical order."""
-    found: list[Assignment] = []
-    for name in sorted(environment):
-        if name.startswith(PREFIX):
-            path = tuple(part.lower() for part in name.removeprefix(PREFIX).split("__"))
-            if not all(path):
-                hint = f"write for example {PREFIX}CLUSTER__GPUS"
-                problems.append(Problem("a key is wanted after the prefix", Place(f"environment {name}"), hint=hint))
-                continue
-            _assign(found, path, environment[name], f"environment {name}", problems)
-    return found
+_PHASE_PATHS = {(phase,) for phase in RESTART_PHASES}
+_REPLACED = ("storage", "failures", "restart")  # groups that a preset names as a whole
 
 
 def apply(root: MapNode, assignments: Sequence[Assignment], problems: list[Problem]) -> MapNode:
     """The tree with one layer of assignments on top. The old tree is not changed (aliases share its nodes)."""
-    layer = _with_presets(assignments, problems)
+    layer = _without_lone_phases(root, assignments, problems)
     root = _give_way(root, layer)
     for assignment in layer:
         try:
             root = _put_map(root, assignment.path, assignment, "")
         except InputError as error:
             problems.extend(error.problems)
-    return root
+    names = {assignment.node.source.name for assignment in layer}
+    return _in_every_group(root, lambda group, node, path: _take_preset(group, node, path, names, problems))
 
 
 def expand_presets(root: MapNode, problems: list[Problem]) -> MapNode:
-    """Every group of the tree with the values of the preset that it names."""
+    """Every group of the file's tree with the values of the preset that it names."""
+    return _in_every_group(root, lambda group, node, path: expand(group, node, path, problems))
+
+
+def _in_every_group(root: MapNode, change: Callable[[str, MapNode, str], MapNode]) -> MapNode:
+    """The tree with every group that may name a preset changed; ``change`` takes its kind, itself and its path."""
     entries = dict(root.entries)
     for name, (place, node) in root.entries.items():
         entry = SPEC.keys.get(name)
         if isinstance(entry, Group) and entry.preset and isinstance(node, MapNode):
-            entries[name] = (place, expand(name, node, name, problems))
+            entries[name] = (place, change(name, node, name))
         elif isinstance(entry, Many) and isinstance(node, ListNode):
             items = [
-                expand(name, item, f"{name}[{index}]", problems) if isinstance(item, MapNode) else item
+                change(name, item, f"{name}[{index}]") if isinstance(item, MapNode) else item
                 for index, item in enumerate(node.items)
             ]
             entries[name] = (place, replace(node, items=items))
     return replace(root, entries=entries)
 
 
-def _split(path: str) -> tuple[str, ...]:
-    parts, position = [], 0
-    while position < len(path):
-        found = _PART.match(path, position)
-        if found is None:
-            return ()
-        parts.append((found[1] or found[2] or "").strip())
-        position = found.end()
-    return tuple(parts) if all(parts) else ()
+def _take_preset(group: str, node: MapNode, path: str, names: set[str], problems: list[Problem]) -> MapNode:
+    """The group under a preset that this layer names; ``names`` are the layer's flags or variables."""
+    named = node.child("preset")
+    if named is None or not _is_of(named, names):
+        return node
+    preset = find_preset(group, named, f"{path}.preset")
+    if isinstance(preset, Problem):
+        problems.append(preset)
+        return node
+    own = _own_entries(node, names)
+    if group in _REPLACED:
+        entries = dict(own)
+    else:
+        entries = {key: entry for key, entry in node.entries.items() if not is_from_preset(entry[1])}
+    for key, (place, value) in values_by(preset, named.source.name.partition(" ")[0]).items():
+        if not excluded(group, key, own):
+            entries[key] = (place, _over(value, own[key][1])) if key in own else (place, value)
+    return replace(node, entries=entries)
 
 
-def _assign(found: list[Assignment], path: tuple[str, ...], text: str, label: str, problems: list[Problem]) -> None:
-    source = Source(label)
-    try:
-        clean, _ = read_text(text.encode("utf-8", "surrogateescape"), label)
-        node, faults = (ScalarNode(source, 1, 1), []) if not clean.strip() else parse(clean, source)
-    except InputError as error:
-        key = ".".join(path)
-        problems.extend(replace(fault, place=Place(label), key=fault.key or key) for fault in error.problems)
-        return
-    problems.extend(faults)
-    found.append(Assignment(path, node))
+def _is_of(node: Node, names: Iterable[str]) -> bool:
+    return node.source.lines is None and node.source.name in names
 
 
-def _with_presets(assignments: Sequence[Assignment], problems: list[Problem]) -> list[Assignment]:
-    """A preset that a flag names has the strength of the flag; its values come before the layer's own."""
-    values: list[Assignment] = []
-    for item in assignments:
-        group = item.path[0]
-        entry = SPEC.keys.get(group)
-        takes_presets = isinstance(entry, Many) or (isinstance(entry, Group) and entry.preset)
-        if item.path[-1] != "preset" or not takes_presets or len(item.path) < 2:
-            continue
-        preset = find_preset(group, item.node, ".".join(item.path))
-        if isinstance(preset, Problem):
-            problems.append(preset)
-            continue
-        own = {other.path[-1] for other in assignments if other.path[:-1] == item.path[:-1]}
-        for key, (_, node) in preset.values.entries.items():
-            if key not in own and not excluded(group, key, own):
-                values.append(Assignment((*item.path[:-1], key), node))
-    return [*values, *assignments]
+def _own_entries(node: MapNode, names: set[str]) -> Entries:
+    """The entries, or parts of entries, that a layer itself gave."""
+    own: Entries = {}
+    for key, (place, child) in node.entries.items():
+        if _is_of(child, names):
+            own[key] = (place, child)
+        elif isinstance(child, MapNode) and (inner := _own_entries(child, names)):
+            own[key] = (place, replace(child, entries=inner))
+    return own
+
+
+def _over(weak: Node, strong: Node) -> Node:
+    """One value on top of another; groups keep the keys of both."""
+    if not isinstance(weak, MapNode) or not isinstance(strong, MapNode):
+        return strong
+    return replace(strong, entries={**weak.entries, **strong.entries})
+
+
+def _without_lone_phases(
+    root: MapNode, assignments: Sequence[Assignment], problems: list[Problem]
+) -> Sequence[Assignment]:
+    """Refuse single phases over a restart total: the phases not given would silently become 0 s."""
+    restart = root.child("restart")
+    total = restart.child("total") if isinstance(restart, MapNode) else None
+    lone = [item for item in assignments if item.path[0] == "restart" and item.path[1:] in _PHASE_PATHS]
+    given = {item.path[1]: item.node for item in lone}
+    whole = any(item.path[0] == "restart" and item.path[1:] in {(), ("preset",), ("total",)} for item in assignments)
+    if total is None or not lone or whole or len(given) == len(RESTART_PHASES):
+        return assignments
+    giver = "the spec" if total.source.lines is not None else "the environment"
+    value = f"{{{', '.join(_phase(name, given.get(name)) for name in RESTART_PHASES)}}}"
+    flag = lone[0].node.source.name.startswith("--set")
+    example = f"--set 'restart={value}'" if flag else f"CKPTPLAN_SPEC__RESTART='{value}'"
+    message = f"{giver} gives restart.total; with {' and '.join(given)} alone, every other phase would be 0 s"
+    hint = f"set restart.total, or give all phases: {example}"
+    problems.append(Problem(message, lone[0].node.place, lone[0].written, hint))
+    return [item for item in assignments if item not in lone]
+
+
+def _phase(name: str, node: Node | None) -> str:
+    """A phase of the suggestion: as given if that can be a time, else an example."""
+    entry = find(f"restart.{name}")
+    text = node.raw.strip() if isinstance(node, ScalarNode) else ""
+    if text != "auto" and not text[:1].isdigit():
+        text = entry.example if isinstance(entry, Key) else ""
+    return f"{name}: {shown(text)}"
 
 
 def _give_way(root: MapNode, layer: Sequence[Assignment]) -> MapNode:
@@ -168,7 +175,7 @@ def _put(node: Node | None, path: tuple[str, ...], item: Assignment, done: str) 
     if node is None or (isinstance(node, ScalarNode) and node.value is None):
         node = MapNode(item.node.source, 1, 1)
     if not isinstance(node, MapNode):
-        raise InputError(Problem(f"{done} has no keys below it", item.node.place, ".".join(item.path)))
+        raise InputError(Problem(f"{done} has no keys below it", item.node.place, item.written))
     return _put_map(node, path, item, done)
 
 
@@ -190,7 +197,7 @@ def _put_list(node: ListNode, path: tuple[str, ...], item: Assignment, done: str
     else:
         valid = ", ".join(f"{done}[{name}]" for name in names if name) or f"{done}[0]"
         message = f"there is no {done}[{wanted}]; it has {len(names)} entries, counted from 0"
-        raise InputError(Problem(message, item.node.place, ".".join(item.path), f"write {valid}"))
+        raise InputError(Problem(message, item.node.place, item.written, f"write {valid}"))
     items = list(node.items)
     items[index] = _put(items[index], path[1:], item, f"{done}[{index}]")
     return replace(node, items=items)

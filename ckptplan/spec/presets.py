@@ -7,13 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ckptplan.errors import Problem
+from ckptplan.errors import Place, Problem
 from ckptplan.spec.document import parse, read_text
-from ckptplan.spec.fields import nearest, shown
+from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
 
 _FILE = Path(__file__).with_name("presets.yaml")
+_ORIGIN = "preset "
 
 
 class Preset(NamedTuple):
@@ -64,6 +65,17 @@ def expand(group: str, node: MapNode, path: str, problems: list[Problem]) -> Map
     return replace(node, entries=entries)
 
 
+def values_by(preset: Preset, giver: str) -> dict[str, tuple[Place, Node]]:
+    """The values of a preset that a flag or a variable names, which their origin then tells."""
+    tree = _renamed(preset.values, Source(f"{_ORIGIN}{preset.name} ({giver})"))
+    return dict(tree.entries) if isinstance(tree, MapNode) else {}
+
+
+def is_from_preset(node: Node) -> bool:
+    """Whether a preset gave this value, and no text."""
+    return node.source.lines is None and node.source.name.startswith(_ORIGIN)
+
+
 def excluded(group: str, key: str, stronger: object) -> bool:
     """Whether a weaker value must give way: another failure source, or a total against phases."""
     names = set(stronger)  # type: ignore[call-overload]
@@ -82,7 +94,7 @@ def _preset(group: str, name: str, node: Node) -> Preset:
     entries = _mapping(node)
     source, values = entries["source"][1], entries["values"][1]
     said = source.raw if isinstance(source, ScalarNode) else ""
-    renamed = _renamed(values, Source(f"preset {name}"))
+    renamed = _renamed(values, Source(f"{_ORIGIN}{name}"))
     return Preset(group, name, said, renamed if isinstance(renamed, MapNode) else MapNode(values.source, 1, 1))
 
 

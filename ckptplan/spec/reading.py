@@ -9,10 +9,11 @@ from typing import Any
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem
+from ckptplan.spec.assignments import from_environment, from_flags
 from ckptplan.spec.build import build
 from ckptplan.spec.document import parse, read_text
 from ckptplan.spec.fields import read_fields
-from ckptplan.spec.overlay import apply, expand_presets, from_environment, from_flags
+from ckptplan.spec.overlay import apply, expand_presets
 from ckptplan.spec.record import Record, Value, nested
 from ckptplan.spec.tree import MapNode
 
@@ -48,6 +49,8 @@ def read_spec(
         ``KEY=VALUE``, each overriding a key of the file and of the environment.
     environment : mapping
         Variables; those named ``CKPTPLAN_SPEC__CLUSTER__GPUS`` and so on override keys of the file.
+        A preset that a flag or a variable names replaces the group (storage, failures, restart), or the keys that it
+        speaks of and what an older preset gave (model, cluster, save).
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptplan.cost.scenario import Mode, Save, Storage
-from ckptplan.spec.fields import shown
+from ckptplan.spec.hints import shown
 from ckptplan.spec.record import Record
 from ckptplan.spec.schema import ASYNCHRONOUS_ONLY
 
@@ -97,8 +97,7 @@ def _refuse_asynchronous_keys(record: Record, path: str, mode: Mode) -> None:
 def _needs_a_rate(record: Record, path: str, mode: Mode) -> None:
     """A time that is not given must follow from the storage."""
     wanted = "flush" if mode is Mode.ASYNCHRONOUS else "stall"
-    known = record.fields.has(f"{path}.{wanted}") or any(record.fields.has(f"storage.{key}") for key in _WRITE_KEYS)
-    if not known and record.fields.whole("storage"):
+    if not record.fields.may_have(path, wanted) and not record.fields.may_have("storage", *_WRITE_KEYS):
         record.fields.fault(
             path,
             f"{wanted} is not given, and no write bandwidth gives it",

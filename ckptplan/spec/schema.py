@@ -42,7 +42,10 @@ class Many(NamedTuple):
 
 Entry: TypeAlias = Key | Group | Many
 
-_PRESET = Key("text", "Name of a preset; keys written beside it win.")
+_PRESET = Key(
+    "text",
+    "Name of a preset; keys written beside it win. Named by --set or the environment, it replaces the file's values.",
+)
 
 _MODEL = Group(
     "What is trained, and what a checkpoint keeps of it.",

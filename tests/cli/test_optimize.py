@@ -178,10 +178,13 @@ def test_fail_under() -> None:
 
 
 def test_asynchronous_interval_below_the_floor_is_raised_and_said() -> None:
-    """An interval shorter than the flush is raised to it."""
+    """An interval of whole steps shorter than the flush of 742.5 s is raised to the next whole steps, and said."""
     doc = document("lab-64", "--strategy", "asynchronous", "--interval", "1min")
     (row,) = rows(doc, given=True, method="exact")
-    assert row["interval_s"] == pytest.approx(0.98 * 757.7, rel=1e-3)
+    assert row["asked_interval_s"] == 60.0
+    assert row["interval_floor_s"] == pytest.approx(0.98 * 757.7, rel=1e-3)
+    assert row["interval_s"] == 186 * 4.0
+    assert row["interval_steps"] == 186
     assert "raised" in row["status"]
 
 
@@ -251,23 +254,34 @@ def test_terminal_colours() -> None:
     assert "\x1b" not in _on_terminal({"TERM": "dumb"})
 
 
-def test_ascii_locale(tmp_path: Path) -> None:
-    """An ASCII locale gets ASCII, also for a name that it cannot show, and a name cannot steer the terminal."""
-    text = ckptplan("spec", "init").out.split("\n", 1)[1]
-    path = tmp_path / "run.yaml"
-    lines = [line for line in text.splitlines() if not line.startswith("name:")]
-    path.write_text('name: "caf\\xe9 \\e[31mred"\n' + "\n".join(lines), encoding="utf-8")
-    ascii_only = {
-        "LC_ALL": "C",
-        "PYTHONIOENCODING": "ascii:strict",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-    }
-    ran = ckptplan("optimize", str(path), env=ascii_only)
-    assert ran.code in (0, 1), ran.err
+_ASCII_ONLY = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def _named(name: str) -> bytes:
+    """The starter spec under another name."""
+    lines = ckptplan("spec", "init").out.splitlines()
+    return "\n".join(f"name: {name}" if line.startswith("name:") else line for line in lines).encode()
+
+
+@pytest.mark.parametrize("format_", ["table", "json", "csv", "markdown"])
+def test_ascii_locale(format_: str) -> None:
+    """An ASCII locale gets ASCII, also for a name that it cannot show."""
+    ran = ckptplan("optimize", "-", "--format", format_, stdin=_named('"caf\\xe9"'), env=_ASCII_ONLY)
+    assert ran.code == 0, ran.err
+    assert "caf" in ran.out
     assert ran.out.isascii()
+    assert ran.err.isascii()
+
+
+@pytest.mark.parametrize("format_", ["table", "json", "csv", "markdown"])
+def test_a_name_cannot_steer_the_terminal(format_: str) -> None:
+    """Markup and backslashes in a name are text; an escape code in it never reaches the terminal."""
+    ran = ckptplan("optimize", "-", "--format", format_, stdin=_named('"[bold]run[/] \\\\n"'))
+    assert ran.code == 0, ran.err
+    assert "[bold]run[/]" in ran.out
+    ran = ckptplan("optimize", "-", "--format", format_, stdin=_named('"\\e[31mred"'))
+    assert ran.code == 1
     assert "\x1b" not in ran.out + ran.err
-    assert "Traceback" not in ran.err
 
 
 def test_markdown() -> None:
@@ -315,3 +329,109 @@ def test_reader_that_goes_away_is_no_error() -> None:
     assert done.stderr.count("Traceback") == 0
     assert done.stderr.count("BrokenPipe") == 0
     assert done.stdout.count("\n") == 1
+
+
+def test_coarse_steps_are_judged_as_typed() -> None:
+    """With steps of an hour one step is the answer: its own goodput is printed, compared and checked."""
+    arguments = ("llama3-405b", "--strategy", "synchronous", "--set", "training.step_time=1 h")
+    ran = ckptplan("optimize", *arguments, "--fail-under", "0.8")
+    assert ran.code == 3
+    assert "1 step of 3,600 s" in ran.out
+    assert "goodput 78.72 %" in ran.out
+    assert document(*arguments)["best"]["goodput"] == pytest.approx(0.78721, abs=1e-5)
+
+
+def test_best_is_the_best_that_can_be_typed(tmp_path: Path) -> None:
+    """A strategy whose whole steps are worse than another's is not called best for its continuous optimum."""
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "model: {parameters: 7e9}\ncluster: {gpus: 64, gpus_per_node: 8}\nfailures: {mtbf: 10 h}\nsave:\n"
+        "  - {name: sync, mode: sharded, stall: 45 s}\n"
+        "  - {name: async, mode: asynchronous, stall: 1 s, flush: 1005 s}\n"
+        "restart: {total: 5 min}\ntraining: {step_time: 1000 s}\n",
+        encoding="utf-8",
+    )
+    assert document(str(path))["best"]["strategy"] == "sync"
+
+
+def test_two_specs_of_one_name_can_be_told_apart(tmp_path: Path) -> None:
+    """Rows of specs with equal names carry the file."""
+    names = []
+    for name in ("one.yaml", "two.yaml"):
+        (tmp_path / name).write_bytes(_named("same"))
+        names.append(str(tmp_path / name))
+    table = list(csv.DictReader(io.StringIO(ckptplan("optimize", *names, "--format", "csv").out)))
+    assert len({row["spec"] for row in table}) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-q", "--format", "json"],
+        ["--for", "megatron", "--format", "json"],
+        ["--keep", "5"],
+        ["--gpu-hour-price", "2"],
+        ["--gpu-hour-price", "nan", "--interval", "1h"],
+        ["--fail-under", "nan"],
+        ["--interval", "1e300 d"],
+        ["--steps", "9" * 400],
+    ],
+    ids=" ".join,
+)
+def test_options_that_would_do_nothing_are_refused(arguments: list[str]) -> None:
+    """An option without effect, or without a finite value, is a usage error."""
+    ran = ckptplan("optimize", "llama3-405b", *arguments)
+    assert ran.code == 2, ran.err
+    assert ran.out == ""
+
+
+def test_a_price_needs_a_duration() -> None:
+    """Without training.duration lost GPU-hours have no number, and that is said."""
+    ran = ckptplan(
+        "optimize", "-", "--interval", "1h", "--gpu-hour-price", "2", stdin=_named("x").replace(b"duration:", b"# ")
+    )
+    assert ran.code == 0
+    assert "training.duration" in ran.err
+
+
+def test_quiet_without_a_step_time_says_its_unit() -> None:
+    """The number is then in seconds, and standard error says so."""
+    ran = ckptplan("optimize", "-", "-q", stdin=_named("x").replace(b"step_time:", b"# "))
+    assert float(ran.out) > 100
+    assert "in seconds" in ran.err
+
+
+def test_a_trainer_that_only_blocks_gets_a_blocking_strategy() -> None:
+    """Hugging Face saves synchronously: the interval is that of the best blocking strategy, and that is said."""
+    ran = ckptplan("optimize", "llama3-405b", "--for", "huggingface")
+    assert "save_steps=223" in ran.out
+    assert "synchronous" in ran.err
+
+
+def test_a_full_disk_and_a_closed_output_are_said() -> None:
+    """What cannot be written ends in exit code 1 and one line, whatever the command."""
+    run = f"{sys.executable} -m ckptplan"
+    for command in (f"{run} optimize rsc-2 > /dev/full", f"{run} --version > /dev/full", f"{run} configs >&-"):
+        done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: ")
+        assert done.stderr.count("\n") == 1
+    command = f"{run} optimize absent.yaml 2>&-"
+    done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_warnings_come_after_the_answer() -> None:
+    """Where both go to one place, the first line is the answer's."""
+    command = f"{sys.executable} -m ckptplan optimize opt-175b 2>&1"
+    done = subprocess.run(command, shell=True, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.index("save every") < done.stdout.index("warning: ")
+
+
+def test_a_result_does_not_replace_its_spec(tmp_path: Path) -> None:
+    """-o onto the spec itself is refused by every command that reads one."""
+    path = tmp_path / "run.yaml"
+    path.write_bytes(_named("x"))
+    for command in (["optimize"], ["size"], ["spec", "show"]):
+        assert ckptplan(*command, str(path), "-o", str(path)).code == 2
+    assert path.read_bytes() == _named("x")

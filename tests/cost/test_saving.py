@@ -192,14 +192,25 @@ def test_latency_is_added_and_named_when_it_binds():
 
 def test_a_gathered_save_larger_than_a_node_is_noted():
     """5.67 TB fit in no common node, nor in a given one of 2 TB."""
-    (note,) = save_cost(GATHERED, LLAMA_405B).notes
+    one_stream = replace(LLAMA_405B, storage=Storage(write_bandwidth_per_writer_bytes_per_s=2e9))
+    (note,) = save_cost(GATHERED, one_stream).notes
     assert "5.67 TB of memory on one node" in note
-    small = replace(LLAMA_405B, cluster=replace(LLAMA_405B.cluster, host_memory_per_node_bytes=2e12))
+    small = replace(one_stream, cluster=replace(LLAMA_405B.cluster, host_memory_per_node_bytes=2e12))
     (note,) = save_cost(GATHERED, small).notes
     assert "which has 2 TB" in note
-    large = replace(LLAMA_405B, cluster=replace(LLAMA_405B.cluster, host_memory_per_node_bytes=6e12))
+    large = replace(one_stream, cluster=replace(LLAMA_405B.cluster, host_memory_per_node_bytes=6e12))
     assert save_cost(GATHERED, large).notes == ()
     assert save_cost(GATHERED, LLAMA_70B).notes == ()
+
+
+def test_a_gathered_save_at_the_speed_of_the_cluster_is_noted():
+    """One writer that is taken to reach 2 TB/s is said; with a limit of a writer, or slow storage, it is not."""
+    (*_, note) = save_cost(GATHERED, LLAMA_405B).notes
+    assert "2 TB/s" in note
+    assert "write_bandwidth_per_writer" in note
+    assert save_cost(GATHERED, LLAMA_70B).notes == ()
+    slow = replace(LLAMA_70B, storage=Storage(write_bandwidth_bytes_per_s=5e9))
+    assert save_cost(GATHERED, slow).notes == ()
 
 
 def test_pinned_memory_beyond_the_node_is_noted():

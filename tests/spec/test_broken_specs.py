@@ -90,3 +90,45 @@ def test_equal_names_are_found_beside_other_faults():
     with pytest.raises(InputError) as caught:
         read_spec(text.encode(), "run.yaml")
     assert {problem.key for problem in caught.value.problems} == {"save[1].name", "save[1].stall"}
+
+
+@pytest.mark.parametrize(
+    "other", ["latency: 2", "write_bandwidth: 10 Gb/s", "latency: 1 s, write_bandwidth_per_node: x"]
+)
+def test_load_auto_without_a_read_bandwidth_is_found_beside_other_faults(other: str) -> None:
+    """A fault elsewhere in storage does not hide that the read bandwidth is missing."""
+    text = GOOD.replace("write_bandwidth: 10 GB/s, read_bandwidth: 20 GB/s", other)
+    text = text.replace("{total: 10 min}", "{load: auto}").replace("mode: sharded", "stall: 3 s")
+    text = text.replace("stall: 1 s", "flush: 1 s")
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    assert len(caught.value.problems) == 2
+    assert caught.value.problems[1].key == "restart.load"
+
+
+def test_a_missing_write_bandwidth_is_found_beside_other_faults() -> None:
+    """A latency at fault does not hide that a stall cannot be computed."""
+    text = GOOD.replace("write_bandwidth: 10 GB/s", "latency: 2")
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    assert [problem.key for problem in caught.value.problems] == ["storage.latency", "save[0]", "save[1]"]
+
+
+@pytest.mark.parametrize("storage", ["preset: nss", "read_bandwith: 20 GB/s", "read_bandwidth: 20"])
+def test_a_read_bandwidth_that_may_have_been_meant_is_not_said_to_be_missing(storage: str) -> None:
+    """A misspelt key or preset, or a faulty value, is one fault and not two."""
+    text = GOOD.replace("read_bandwidth: 20 GB/s", storage).replace("{total: 10 min}", "{load: auto}")
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.key or "").startswith("storage.")
+
+
+def test_a_name_does_not_steer_the_terminal() -> None:
+    """Escape and line break in the name of the file, or in a quoted key, are shown as question marks."""
+    text = GOOD.replace("total: 10 min", '"to\\etal\\n": 10 min')
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run\x1b[2J\n.yaml")
+    shown = caught.value.render()
+    assert shown.startswith("run?[2J?.yaml:9:11: restart.to?tal?: unknown key")
+    assert "\x1b" not in shown

@@ -67,13 +67,46 @@ def test_two_failure_sources_from_flags_are_still_two() -> None:
         _read(sets=["failures.mtbf=3 h", "failures.mtbf_per_node=40 d"])
 
 
-def test_a_restart_total_and_phases_replace_each_other() -> None:
-    """Phases from a flag drop the total of the file, and a total drops the phases."""
-    phases = _read(sets=["restart.detect=90 s", "restart.load=10 s"]).scenario.restart
-    assert (phases.total_s, phases.detect_s, phases.load_s) == (None, 90.0, 10.0)
+def test_a_restart_total_from_a_flag_replaces_phases() -> None:
+    """A total says all that the phases said."""
     with_phases = GOOD.replace("{total: 10 min}", "{detect: 60 s, load: 1 s}")
     total = _read(with_phases, ["restart.total=5 min"]).scenario.restart
     assert (total.total_s, total.detect_s) == (300.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sets", "environment", "giver", "key"),
+    [
+        (["restart.detect=30 s"], {}, "the spec gives restart.total; with detect alone", "restart.detect"),
+        (["restart.load=auto", "restart.detect=30 s"], {}, "with load and detect alone", "restart.load"),
+        (
+            ["restart.detect=30 s"],
+            {"CKPTPLAN_SPEC__RESTART__TOTAL": "9 min"},
+            "the environment gives restart.total",
+            "restart.detect",
+        ),
+        ([], {"CKPTPLAN_SPEC__RESTART__DETECT": "30 s"}, "the spec gives restart.total", "restart.detect"),
+    ],
+)
+def test_single_phases_do_not_replace_a_restart_total(
+    sets: list[str], environment: dict[str, str], giver: str, key: str
+) -> None:
+    """The other phases would silently be zero: refused, with the phases written out."""
+    with pytest.raises(InputError) as caught:
+        _read(sets=sets, environment=environment)
+    (problem,) = caught.value.problems
+    assert problem.key == key
+    assert giver in problem.message
+    assert "set restart.total, or give all phases: " in (problem.hint or "")
+    assert "{detect: 30 s, replace: 2 min, initialise: 3 min, load: auto, warm_up: 1 min}" in (problem.hint or "")
+
+
+def test_all_phases_replace_a_restart_total() -> None:
+    """Five phases, a group of phases, or a preset say all that the total said."""
+    five = [f"restart.{phase}=10 s" for phase in ("detect", "replace", "initialise", "load", "warm_up")]
+    for sets in (five, ["restart={detect: 10 s}"], ["restart.preset=crash", "restart.detect=10 s"]):
+        restart = _read(sets=sets).scenario.restart
+        assert (restart.total_s, restart.detect_s) == (None, 10.0)
 
 
 def test_another_number_of_gpus_lets_data_parallelism_follow() -> None:
@@ -97,15 +130,6 @@ def test_a_rate_of_the_whole_job_is_not_rescaled_silently() -> None:
     (warning,) = _read(text, ["cluster.gpus=1024"]).warnings
     assert warning.key == "failures.mtbf"
     assert "overridden" in warning.message
-
-
-def test_a_preset_from_a_flag_has_the_strength_of_the_flag() -> None:
-    """A preset named by a flag is not hidden by what the file says."""
-    spec = _read(sets=["storage.preset=tectonic", "storage.peak_write_bandwidth=9 TB/s"])
-    storage = spec.scenario.storage
-    assert storage.write_bandwidth_bytes_per_s == 2e12
-    assert storage.peak_write_bandwidth_bytes_per_s == 9e12
-    assert storage.read_bandwidth_bytes_per_s == 20e9
 
 
 def test_values_of_flags_are_read_as_yaml() -> None:
@@ -143,6 +167,8 @@ def test_an_alias_is_not_changed_through_its_twin() -> None:
         ("name.first=x", "no keys below", ""),
         ("storage.preset=nass", "no preset", "did you mean nas?"),
         ("name=a\x1bb", "control character", "delete"),
+        ("name=[bold]x", "not YAML", """--set 'name="[bold]x"'"""),
+        ("save[3].stall=3 s", "there is no save[3]", "write save[sharded], save[async]"),
     ],
 )
 def test_a_wrong_flag_is_named(flag: str, message: str, hint: str) -> None:
@@ -162,3 +188,32 @@ def test_a_wrong_variable_is_named() -> None:
         _read(environment=environment)
     places = {str(problem.place) for problem in caught.value.problems}
     assert places == {"environment CKPTPLAN_SPEC__CLUSTER__GPU", "environment CKPTPLAN_SPEC__"}
+
+
+def test_a_path_is_echoed_as_it_was_written() -> None:
+    """A fault about a strategy names it as the flag or the variable did."""
+    with pytest.raises(InputError) as caught:
+        _read(sets=["save[3].stall=3 s"], environment={"CKPTPLAN_SPEC__SAVE__4__STALL": "3 s"})
+    assert [problem.key for problem in caught.value.problems] == ["save[4].stall", "save[3].stall"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("CKPTPLAN_SPEC_CLUSTER_GPUS", "CKPTPLAN_SPEC__CLUSTER__GPUS"),
+        ("CKPTPLAN_SPEC_CLUSTER__GPUS", "CKPTPLAN_SPEC__CLUSTER__GPUS"),
+        ("CKPTPLAN_SPEC__CLUSTER_GPUS", "CKPTPLAN_SPEC__CLUSTER__GPUS"),
+        ("CKPTPLAN_SPEC_STORAGE_WRITE_BANDWIDTH", "CKPTPLAN_SPEC__STORAGE__WRITE_BANDWIDTH"),
+        ("CKPTPLAN_SPEC_SAVE_1_STALL", "CKPTPLAN_SPEC__SAVE__1__STALL"),
+        ("CKPTPLAN_SPEC_", "CKPTPLAN_SPEC__CLUSTER__GPUS"),
+        ("CKPTPLAN_SPEC_COLOUR", "CKPTPLAN_SPEC__CLUSTER__GPUS"),
+    ],
+)
+def test_a_missing_underscore_in_a_variable_is_a_fault(name: str, hint: str) -> None:
+    """A variable that was meant for the spec is not ignored; the right name is told."""
+    with pytest.raises(InputError) as caught:
+        _read(environment={name: "1024"})
+    (problem,) = caught.value.problems
+    assert str(problem.place) == f"environment {name}"
+    assert hint in (problem.hint or "")
+    assert "two underscores" in problem.message

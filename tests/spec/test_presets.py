@@ -26,7 +26,7 @@ def test_every_preset_is_read_and_shown(group: str, name: str) -> None:
     """A spec that names the preset is valid, its values come from the preset, and the preset has a source."""
     key = f"save[1].preset={name}" if group == "save" else f"{group}.preset={name}"
     spec = read_spec(GOOD.encode(), "run.yaml", sets=[key])
-    assert f"preset {name}" in {value.origin for value in spec.values}
+    assert f"preset {name} (--set)" in {value.origin for value in spec.values}
     assert (key.partition("=")[0], name) in {(value.key, value.si) for value in spec.values}
     assert len(presets()[group][name].source) > 20
 

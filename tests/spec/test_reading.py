@@ -62,6 +62,7 @@ def test_a_restart_left_out_is_assumed_and_said() -> None:
     spec = _read(MINIMAL)
     assert spec.scenario.restart.total_s == 600.0
     assert [warning.key for warning in spec.warnings] == ["restart"]
+    assert {value.key: value.text for value in spec.values}["restart.total"] == "10 min, assumed"
 
 
 def test_phases_left_out_are_zero_and_load_follows_the_storage() -> None:
@@ -174,6 +175,21 @@ def test_an_mtbf_out_of_range_is_named(failures: str, cause: str) -> None:
     assert cause in (warning.hint or "")
     assert warning.place is not None
     assert warning.place.line == 4
+
+
+@pytest.mark.parametrize(("mtbf", "every"), [("1.5 min", "12.8 h"), ("20_000 h", "1,169 years (10.24e6 h)")])
+def test_an_mtbf_in_hours_is_not_told_twice(mtbf: str, every: str) -> None:
+    """Hours in brackets are for times that are printed in another unit."""
+    (warning,) = _good(failures=f"{{mtbf: {mtbf}}}").warnings
+    assert warning.message.startswith(f"one GPU would fail every {every};")
+
+
+def test_a_node_larger_than_the_job_is_named() -> None:
+    """More GPUs in a node than in the job warns where it was written; the default of eight does not."""
+    (warning,) = _good(cluster="{gpus: 16, gpus_per_node: 1000}").warnings
+    assert warning.key == "cluster.gpus_per_node"
+    assert "1,000 GPUs, more than the 16" in warning.message
+    assert _good(cluster="{gpus: 4}").warnings == ()
 
 
 def test_a_mode_left_out_is_sharded_and_an_asynchronous_name_warns() -> None:

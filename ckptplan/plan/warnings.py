@@ -1,0 +1,132 @@
+"""Broken assumptions: each one plain sentence with its remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ckptplan.cost.scenario import Kind, Scenario, Strike
+from ckptplan.cost.size import sizes
+from ckptplan.plan.case import Case
+from ckptplan.plan.record import Record
+from ckptplan.units import format_count, format_percent, format_size, format_time
+
+# Where these shares of the MTBF are passed, the terms that first order drops reach whole points of goodput.
+_STALL_IS_LARGE = 0.05
+_RESTART_IS_LARGE = 0.10
+_FEW_FAILURES = 10
+_LARGEST_GPU_BYTES = 300e9  # the largest accelerators have 288 GB
+
+
+def warnings(
+    scenario: Scenario, records: Sequence[Record], cases: Sequence[Case], notes: Sequence[str]
+) -> tuple[str, ...]:
+    """Broken assumptions, each with its remedy."""
+    found = [
+        *notes,
+        *_save_notes(scenario, cases),
+        *_incomplete_ledger(scenario),
+        *_gpu_memory(scenario),
+        *_few_failures(scenario),
+        *_large_terms(scenario, records),
+        *_floors(scenario, records),
+        *_longer_than_the_run(scenario, records),
+        *_safe_clock(scenario),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _at(scenario: Scenario, gpus: int) -> str:
+    return "" if gpus == scenario.cluster.gpus else f" at {format_count(gpus)} GPUs"
+
+
+def _save_notes(scenario: Scenario, cases: Sequence[Case]) -> Iterator[str]:
+    """Notes of the planned scale, and at other scales those that the planned one does not have."""
+    known = {(c.save.name, note) for c in cases if c.gpus == scenario.cluster.gpus for note in c.save.notes}
+    for case in cases:
+        for note in case.save.notes:
+            if case.gpus == scenario.cluster.gpus or (case.save.name, note) not in known:
+                yield f"{case.save.name}{_at(scenario, case.gpus)}: {note}"
+
+
+def _incomplete_ledger(scenario: Scenario) -> Iterator[str]:
+    """A restart from such a checkpoint is not the exact one that rework and restart are counted for."""
+    kinds = {state.kind for state in scenario.model.ledger.states}
+    if not kinds & {Kind.MASTER, Kind.WEIGHTS}:
+        yield "the ledger holds no weights: nothing can be resumed from such a checkpoint; add a ledger to model.state"
+    elif Kind.MOMENT not in kinds:
+        yield (
+            "the ledger holds no optimizer state: training restarts its moments after every failure, which costs "
+            "hundreds of steps that this plan does not count; save them, for example with adam-14"
+        )
+
+
+def _gpu_memory(scenario: Scenario) -> Iterator[str]:
+    held = sizes(scenario.model, scenario.cluster).held_per_rank_bytes
+    if held > _LARGEST_GPU_BYTES:
+        yield (
+            f"each GPU would hold {format_size(held)} of training state, more than any has: shard it further with "
+            "cluster.layout (tensor, pipeline, or shard: fsdp)"
+        )
+
+
+def _few_failures(scenario: Scenario) -> Iterator[str]:
+    count = scenario.failures.count
+    if count is not None and count < _FEW_FAILURES:
+        yield (
+            f"only {format_count(count)} failures were counted: the MTBF is known to about "
+            f"+-{format_percent(count**-0.5)}; count a longer time before you trust the goodput "
+            "(the interval moves with the square root only)"
+        )
+
+
+def _optima(records: Sequence[Record]) -> Iterator[Record]:
+    """One record per strategy and scale, the exact one if there is one: each warning is said once."""
+    found: dict[tuple[str, int], Record] = {}
+    for row in records:
+        if not row.given and (row.method == "exact" or (row.strategy, row.gpus) not in found):
+            found[row.strategy, row.gpus] = row
+    yield from found.values()
+
+
+def _large_terms(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:
+    for row in _optima(records):
+        at = _at(scenario, row.gpus)
+        if row.effective_stall_s > _STALL_IS_LARGE * row.mtbf_s:
+            yield (
+                f"{row.strategy}{at}: one save costs {format_time(row.effective_stall_s)} of an MTBF of "
+                f"{format_time(row.mtbf_s)}; use the exact rows, and shorten the save first"
+            )
+        if row.restart_total_s > _RESTART_IS_LARGE * row.mtbf_s:
+            yield (
+                f"a restart of {format_time(row.restart_total_s)} is "
+                f"{format_percent(row.restart_total_s / row.mtbf_s)} of the MTBF{at}; use the exact rows, and shorten "
+                "the restart first: no interval wins it back"
+            )
+
+
+def _floors(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:
+    for row in _optima(records):
+        if row.interval_floor_s > 0 and row.interval_s <= row.interval_floor_s:
+            yield (
+                f"{row.strategy}{_at(scenario, row.gpus)}: the flush of {format_time(row.flush_s)} is longer than the "
+                "best interval; more write bandwidth would allow saving more often"
+            )
+
+
+def _longer_than_the_run(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:
+    duration = scenario.training.duration_s
+    for row in _optima(records):
+        if duration is not None and row.interval_s >= duration:
+            yield (
+                f"{row.strategy}{_at(scenario, row.gpus)}: the best interval is longer than the run of "
+                f"{format_time(duration)}, so no save is due before its end; save at the end, and at the latest when "
+                "losing all of it would hurt"
+            )
+
+
+def _safe_clock(scenario: Scenario) -> Iterator[str]:
+    if scenario.failures_strike is Strike.SAFE and scenario.failures.source == "interruptions":
+        yield (
+            "failures_strike is safe, so the failure clock stands still in recovery: subtract the recovery time from "
+            "interruptions.over, or the MTBF is too long"
+        )

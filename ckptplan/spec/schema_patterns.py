@@ -1,0 +1,64 @@
+"""JSON Schema of one value: a number within bounds, or a text of a number and its unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckptplan.spec.fields import LARGEST, LONGEST_TEXT, MOST_GPUS, SMALLEST
+from ckptplan.spec.schema import Form, Key
+from ckptplan.units import Dimension, unit_names
+
+_DIGITS = "[0-9]+(_[0-9]+)*"
+_NUMBER = rf"\+?({_DIGITS}(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+_WHOLE = rf"\+?({_DIGITS}(\.0*)?|{_DIGITS}(\.[0-9]*)?[eE]\+?[0-9]+)"
+_UP_TO_ONE = r"\+?(0*(\.[0-9]+)|0+\.?|0*1(\.0*)?)"
+_UP_TO_HUNDRED = r"\+?(0*[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+|0*100(\.0*)?)"
+_SCALED_DOWN = rf"\+?({_DIGITS}(\.[0-9]*)?|\.[0-9]+)[eE]-[0-9]+"
+_ABOVE_ZERO = r"(?=[\s+0_.]*[1-9])"
+# One line that is not blank, without control characters.
+_LINE = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
+
+
+def written(key: Key, *, least: float | None = None) -> dict[str, Any]:
+    """What may be written for a value; ``least`` is its smallest number where that is not a general bound."""
+    if key.form == "choice":
+        return {"type": "string", "enum": list(key.choices)}
+    if key.form == "text":
+        kinds = ["string", "number", "boolean"]
+        return {"type": kinds, "minLength": 1, "maxLength": LONGEST_TEXT, "pattern": _LINE}
+    if key.form == "integer":
+        return _number_or_text({"type": "integer", "minimum": 1, "maximum": MOST_GPUS}, _WHOLE, key)
+    if key.form == "fraction":
+        shares = rf"({_UP_TO_ONE}|{_UP_TO_HUNDRED}\s*(%|percent)|{_SCALED_DOWN}\s*(%|percent)?)"
+        return _number_or_text({**_bounds(key, least), "maximum": 1}, shares, key)
+    if key.form in {"number", "bytes"}:
+        unit = rf"\s*({_units('size')})?" if key.form == "bytes" else ""
+        return _number_or_text(_bounds(key, least), f"{_NUMBER}{unit}", key)
+    automatic = "|^auto$" if key.form == "time or auto" else ""
+    quantity = rf"{_NUMBER}\s*({_units(_dimension(key.form))})"
+    return {"type": "string", "pattern": f"{_whole_text(quantity, key)}{automatic}"}
+
+
+def _bounds(key: Key, least: float | None) -> dict[str, Any]:
+    smallest = SMALLEST if least is None else least
+    return {"type": "number", "minimum": 0 if key.zero else smallest, "maximum": LARGEST}
+
+
+def _number_or_text(number: dict[str, Any], pattern: str, key: Key) -> dict[str, Any]:
+    return {"anyOf": [number, {"type": "string", "pattern": _whole_text(pattern, key)}]}
+
+
+def _whole_text(pattern: str, key: Key) -> str:
+    return rf"^{'' if key.zero else _ABOVE_ZERO}\s*{pattern}\s*$"
+
+
+def _dimension(form: Form) -> Dimension:
+    if form == "size":
+        return "size"
+    return "rate" if form == "rate" else "time"
+
+
+def _units(dimension: Dimension) -> str:
+    """Every unit; blanks may stand around the stroke of a rate."""
+    names = [name.replace("/", r"\s*/\s*") for name in unit_names(dimension)]
+    return "|".join("".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in name) for name in names)

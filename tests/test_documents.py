@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ckptplan.spec.reading import read_spec
+
 ROOT = Path(__file__).resolve().parents[1]
 _spec = importlib.util.spec_from_file_location("regenerate", ROOT / "docs" / "regenerate.py")
 assert _spec is not None
@@ -32,7 +34,6 @@ INLINE = sorted(
         if not re.search(r"\b[A-Z]{4,}\b|\||\.\.\.|, `", command)
     }
 )
-ALL_CODE = "\n".join(page.read_text(encoding="utf-8") for page in regenerate.pages())
 
 
 @pytest.mark.parametrize(("page", "command", "output"), CONSOLE, ids=[f"{p}:{c}" for p, c, _ in CONSOLE])
@@ -88,3 +89,17 @@ def test_every_relative_link_leads_somewhere() -> None:
     for page in regenerate.pages():
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        match
+        for page in regenerate.pages()
+        if page.name == "README.md"
+        for match in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    ],
+)
+def test_specs_in_the_readme_are_read(text: str) -> None:
+    """The spec that the README shows has no fault, and nothing to warn of."""
+    assert read_spec(text.encode(), "README.md").warnings == ()

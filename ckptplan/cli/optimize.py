@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
-from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecsArgument
+from ckptplan.cli.options import (
+    FailUnderOption,
+    Format,
+    FormatOption,
+    GpusOption,
+    IntervalOption,
+    KeepOption,
+    MethodOption,
+    OutputOption,
+    PriceOption,
+    QuietOption,
+    SetOption,
+    SpecsArgument,
+    StepsOption,
+    StrategyOption,
+    TrainerOption,
+)
 from ckptplan.errors import CheckFailed, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -18,54 +35,17 @@ if TYPE_CHECKING:
 def optimize(
     context: typer.Context,
     specs: SpecsArgument,
-    interval: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TIME", help="Also evaluate this interval, e.g. 1h (work between saves). Repeatable."),
-    ] = None,
-    steps: Annotated[
-        list[int] | None,
-        typer.Option(metavar="N", min=1, max=10**12, help="Also evaluate an interval of N steps. Repeatable."),
-    ] = None,
-    gpus: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Further numbers of GPUs, the MTBF per GPU held.")
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", envvar="CKPTPLAN_METHOD", help="young, daly or exact; default all. Repeatable."),
-    ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable."),
-    ] = None,
+    interval: IntervalOption = None,
+    steps: StepsOption = None,
+    gpus: GpusOption = None,
+    method: MethodOption = None,
+    strategy: StrategyOption = None,
     set_: SetOption = None,
-    gpu_hour_price: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PRICE",
-            min=0.0,
-            envvar="CKPTPLAN_GPU_HOUR_PRICE",
-            help="Turns lost GPU-hours into money.",
-        ),
-    ] = None,
-    trainer: Annotated[
-        str | None,
-        typer.Option(
-            "--for",
-            metavar="TRAINER",
-            help="Print the setting to paste: megatron, torchtitan, nemo, deepspeed, lightning, huggingface, maxtext.",
-        ),
-    ] = None,
-    keep: Annotated[int, typer.Option(metavar="N", min=1, help="With --for: how many checkpoints to keep.")] = 3,
-    fail_under: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GOODPUT",
-            min=0.0,
-            max=1.0,
-            help="Exit 3 if goodput is lower: of the given intervals, else of the best plan.",
-        ),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number to type.")] = False,
+    gpu_hour_price: PriceOption = None,
+    trainer: TrainerOption = None,
+    keep: KeepOption = 3,
+    fail_under: FailUnderOption = None,
+    quiet: QuietOption = False,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
 ) -> None:
@@ -104,12 +84,16 @@ def optimize(
         text = plans_as(format_, plans, output)
     emit(text, output)
     for spec, plan in plans:
-        warn([*spec.warnings, *plan.warnings])
-        if gpu_hour_price is not None and plan.given() and plan.duration_s is None:
-            warn([f"{plan.name}: no training.duration, so lost GPU-hours have no number and no price"])
-        if quiet and plan.best.interval_steps is None:
-            warn([f"{plan.name}: no training.step_time, so the number is in seconds"])
+        warn([*spec.warnings, *plan.warnings, *_unanswered(plan, quiet=quiet, priced=gpu_hour_price is not None)])
     _check(plans, fail_under)
+
+
+def _unanswered(plan: Plan, *, quiet: bool, priced: bool) -> Iterator[str]:
+    """What was asked for and cannot be known from the spec."""
+    if priced and plan.given() and plan.duration_s is None:
+        yield f"{plan.name}: no training.duration, so lost GPU-hours have no number and no price"
+    if quiet and plan.best.interval_steps is None:
+        yield f"{plan.name}: no training.step_time, so the number is in seconds"
 
 
 def _refuse_what_would_be_ignored(context: typer.Context, *, quiet: bool, trainer: str | None) -> None:

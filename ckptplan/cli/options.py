@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options, each with its help; first those that several commands share, then those of ``optimize``."""
 
 from __future__ import annotations
 
@@ -36,3 +36,45 @@ FormatOption = Annotated[
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE (whole or not at all).")
 ]
+
+IntervalOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TIME", help="Also evaluate this interval, e.g. 1h (work between saves). Repeatable."),
+]
+StepsOption = Annotated[
+    list[int] | None,
+    typer.Option(metavar="N", min=1, max=10**12, help="Also evaluate an interval of N steps. Repeatable."),
+]
+GpusOption = Annotated[
+    str | None, typer.Option(metavar="N,N,...", help="Further numbers of GPUs, the MTBF per GPU held.")
+]
+MethodOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", envvar="CKPTPLAN_METHOD", help="young, daly or exact; default all. Repeatable."),
+]
+StrategyOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable.")
+]
+PriceOption = Annotated[
+    float | None,
+    typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Turns lost GPU-hours into money."),
+]
+TrainerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="TRAINER",
+        help="Print the setting to paste: megatron, torchtitan, nemo, deepspeed, lightning, huggingface, maxtext.",
+    ),
+]
+KeepOption = Annotated[int, typer.Option(metavar="N", min=1, help="With --for: how many checkpoints to keep.")]
+FailUnderOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="GOODPUT",
+        min=0.0,
+        max=1.0,
+        help="Exit 3 if goodput is lower: of the given intervals, else of the best plan.",
+    ),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number to type.")]

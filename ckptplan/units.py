@@ -174,7 +174,9 @@ def _fraction(number: float, unit: str, value: object) -> float:
         raise UnitError(f"{_shown(value)} is not a fraction", f"write {_WANTED['fraction']}")
     fraction = _finite(number / 100 if unit else number, value, "fraction")
     if fraction > 1:
-        hint = f"write {number:.12g} % or {number / 100:.12g}" if not unit and number <= 100 else "write 0.95 or 95 %"
+        # 95 is likely a percentage; 1.5 may be anything, and a guess at 1.5 % would be a harmful one.
+        percent = not unit and 2 <= number <= 100
+        hint = f"write {number:.12g} % or {number / 100:.12g}" if percent else f"write {_WANTED['fraction']}"
         raise UnitError(f"{_shown(value)} is more than the whole", hint)
     return fraction
 

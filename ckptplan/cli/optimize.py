@@ -107,6 +107,10 @@ def _refuse_what_would_be_ignored(context: typer.Context, *, quiet: bool, traine
         raise UsageError("--quiet and --for exclude each other", hint="give one of them")
     if typed("format_") and (quiet or trainer):
         raise UsageError("--format does nothing with --quiet or --for", hint="leave --format out")
+    if typed("gpus") and (quiet or trainer):
+        raise UsageError("--gpus does nothing with --quiet or --for", hint="plan that size: --set cluster.gpus=N")
+    if (typed("interval") or typed("steps")) and (quiet or trainer) and not typed("fail_under"):
+        raise UsageError("--quiet and --for give the optimum", hint="leave --interval and --steps out")
     if typed("keep") and not trainer:
         raise UsageError("--keep does nothing without --for", hint="add --for TRAINER")
     if typed("gpu_hour_price") and not (typed("interval") or typed("steps")):

@@ -49,6 +49,9 @@ def _refilled(layout: Layout, units: int) -> tuple[Layout, str | None]:
     replicas = layout.replicas if units >= layout.replicas and layout.shard is not Shard.HSDP else 1
     step = layout.expert // gcd(layout.expert, layout.context)
     data = units // replicas // step * step
+    if layout.shard is Shard.HSDP and layout.replicas > 1 and data > 0:
+        note = f"one sharding group of {data} instead of {layout.replicas} groups of {layout.data} at this size"
+        return replace(layout, data=data, replicas=1), note
     if data == 0 and replicas > 1:
         replicas, data = 1, units // step * step
     if data > 0:

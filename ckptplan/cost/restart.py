@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -80,7 +81,7 @@ def restart_cost(scenario: Scenario) -> RestartCost:
 
 
 def _computed_load(scenario: Scenario) -> tuple[float, float]:
-    """Load time and the bytes read: every rank reads what it holds."""
+    """Load time and the bytes read: every rank reads what it holds, frozen weights too, wherever they are kept."""
     bandwidth = scenario.storage.read_bandwidth_bytes_per_s
     if bandwidth is None:
         raise InputError(
@@ -88,5 +89,6 @@ def _computed_load(scenario: Scenario) -> tuple[float, float]:
             hint="add storage.read_bandwidth, such as 20 GB/s, or give restart.load or restart.total",
         )
     gpus = scenario.cluster.layout.gpus
-    read = gpus * sizes(scenario.model, scenario.cluster).held_per_rank_bytes
+    needed = replace(scenario.model, frozen_weights_saved=True)
+    read = gpus * sizes(needed, scenario.cluster).held_per_rank_bytes
     return float(load_time(read, bandwidth, scenario.storage.latency_s)), read

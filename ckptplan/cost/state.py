@@ -67,7 +67,8 @@ def compose(name: str, states: Sequence[State], additions: Iterable[State | str]
     name : str
         Name of the ledger.
     states : sequence of State
-        The large states. A small state of the same name as one of them is not added again.
+        The large states. A small state of the same name as one of them is not added again,
+        nor random-number state or loss scaling where one of them is of that kind.
     additions : iterable of State or str
         Further states, or names of them.
 
@@ -87,7 +88,8 @@ def compose(name: str, states: Sequence[State], additions: Iterable[State | str]
     twice = next((item for item in names if names.count(item) > 1), None)
     if twice is not None:
         raise InputError(f"the state {twice!r} is listed twice", hint="give every state its own name")
-    small = tuple(state for state in SMALL_STATES if state.name not in names)
+    own = {state.kind for state in large} & {Kind.RANDOM, Kind.SCALER}
+    small = tuple(state for state in SMALL_STATES if state.name not in names and state.kind not in own)
     omits = () if any(state.kind is Kind.GRADIENT for state in large) else (NOT_SAVED["gradients"],)
     rest = (NOT_SAVED["activations"], NOT_SAVED["communication buffers"])
     return Ledger(name, (*large, *small), source="the states as listed", omits=(*omits, *rest))

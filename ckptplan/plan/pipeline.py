@@ -139,10 +139,10 @@ def _best_typed(case: Case) -> float:
 
 
 def _raised(asked_s: float, case: Case) -> float:
-    """A given interval, or the least one above it at which the flush has ended: whole steps stay whole."""
+    """A given interval, or the least one above it at which the flush has ended, in whole steps where they are known."""
     if asked_s >= case.floor_s:
         return asked_s
-    if _steps_if_whole(asked_s, case.step_time_s) is None or case.step_time_s is None:
+    if case.step_time_s is None:
         return case.floor_s
     return math.ceil(case.floor_s / case.step_time_s * (1 - 1e-9)) * case.step_time_s
 

@@ -52,7 +52,10 @@ def _incomplete_ledger(scenario: Scenario) -> Iterator[str]:
     """A restart from such a checkpoint is not the exact one that rework and restart are counted for."""
     kinds = {state.kind for state in scenario.model.ledger.states}
     if not kinds & {Kind.MASTER, Kind.WEIGHTS}:
-        yield "the ledger holds no weights: nothing can be resumed from such a checkpoint; add a ledger to model.state"
+        yield (
+            "the ledger holds no weights: nothing can be resumed from such a checkpoint; add a ledger to model.state, "
+            "or write kind: weights on the state that holds them"
+        )
     elif Kind.MOMENT not in kinds:
         yield (
             "the ledger holds no optimizer state: training restarts its moments after every failure, which costs "

@@ -19,7 +19,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     """The whole report for people. ``assumed`` are values that the spec left to defaults."""
     sheet, notes = reading_sheet(plan)
     parts = [
-        screen.paragraph(f"{printable(plan.name)} ({whole(plan.gpus)} GPUs)") + "\n",
+        screen.paragraph(f"{printable(plan.name)} ({_gpus(plan.gpus)})") + "\n",
         _lines(screen, answers(plan)),
         _lines(screen, scales(plan)),
         _lines(screen, habits(plan)),
@@ -35,7 +35,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
 def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, notes = reading_sheet(plan)
-    parts = [f"## {printable(plan.name)} ({whole(plan.gpus)} GPUs)\n"]
+    parts = [f"## {printable(plan.name)} ({_gpus(plan.gpus)})\n"]
     parts += ["\n".join(f"- {text}" for text in (*answers(plan), *scales(plan), *habits(plan))) + "\n"]
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
@@ -69,6 +69,10 @@ def _interval(plan: Plan, record: Record) -> str:
     return text if seconds(typed) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(typed)})"
 
 
+def _gpus(count: int) -> str:
+    return f"{whole(count)} GPU{'' if count == 1 else 's'}"
+
+
 def _steps(count: int, step_time_s: float) -> str:
     return f"{whole(count)} step{'' if count == 1 else 's'} of {step_time_s:,.6g} s"
 
@@ -76,7 +80,7 @@ def _steps(count: int, step_time_s: float) -> str:
 def scales(plan: Plan) -> list[str]:
     """The answers at other numbers of GPUs."""
     return [
-        f"at {whole(gpus)} GPUs (MTBF {format_time(record.mtbf_s)}), {_answer(plan, record, best=False)}"
+        f"at {_gpus(gpus)} (MTBF {format_time(record.mtbf_s)}), {_answer(plan, record, best=False)}"
         for gpus in plan.scales
         if gpus != plan.gpus
         for record in plan.optima(gpus)

@@ -75,7 +75,7 @@ def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]
         "spec": dict(spec),
         "ledger": scenario.model.ledger.name,
         "states": state_sheet(scenario).records(),
-        "omits": list(scenario.model.ledger.omits),
+        "omits": _omits(scenario),
         "size": {
             **_sizes(scenario)._asdict(),
             "bytes_per_parameter": bytes_per_parameter(scenario.model),
@@ -93,7 +93,7 @@ def report(scenario: Scenario, screen: Screen) -> str:
         _lines(screen, _division(scenario)),
         screen.table(save_sheet(scenario, costs(scenario))),
         screen.bullets("What a save without it costs", _losses(scenario)),
-        screen.bullets("What is not saved", ledger.omits),
+        screen.bullets("What is not saved", _omits(scenario)),
         screen.paragraph(f"Ledger: {ledger.name} ({printable(ledger.source)})", indent="  ", first="") + "\n",
     ]
     return "\n".join(part for part in parts if part)
@@ -143,6 +143,13 @@ def _layout(scenario: Scenario) -> str:
     axes = ("tensor", "pipeline", "context", "expert", "data", "replicas")
     named = [f"{axis} {getattr(layout, axis)}" for axis in axes if getattr(layout, axis) > 1]
     return ", ".join([*named, str(layout.shard)])
+
+
+def _omits(scenario: Scenario) -> list[str]:
+    model = scenario.model
+    frozen = model.trainable_fraction < 1 and not model.frozen_weights_saved
+    extra = ["frozen weights: read again from the base model at every restart (model.frozen_weights: omitted)"]
+    return [*model.ledger.omits, *(extra if frozen else [])]
 
 
 def _losses(scenario: Scenario) -> list[str]:

@@ -370,6 +370,8 @@ def test_two_specs_of_one_name_can_be_told_apart(tmp_path: Path) -> None:
         ["-q", "--format", "json"],
         ["--for", "megatron", "--format", "json"],
         ["--keep", "5"],
+        ["-q", "--gpus", "1024"],
+        ["-q", "--interval", "1h"],
         ["--gpu-hour-price", "2"],
         ["--gpu-hour-price", "nan", "--interval", "1h"],
         ["--fail-under", "nan"],

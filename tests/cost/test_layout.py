@@ -46,9 +46,12 @@ def test_hsdp_adds_whole_replicas():
 
 
 def test_hsdp_below_one_replica_shards_over_what_is_left():
-    """HSDP over 64 GPUs on 48 has one replica of 48."""
+    """HSDP over 64 GPUs on 48 has one replica of 48, and a note says that its groups are gone."""
     layout = Layout(64, replicas=4, shard=Shard.HSDP)
-    assert rescaled(layout, 48) == (Layout(48, shard=Shard.HSDP), None)
+    fitted, note = rescaled(layout, 48)
+    assert fitted == Layout(48, shard=Shard.HSDP)
+    assert note is not None
+    assert "one sharding group of 48 instead of 4 groups of 64" in note
 
 
 def test_other_modes_keep_their_replicas():

@@ -95,3 +95,13 @@ def test_load_time_is_bytes_over_bandwidth_plus_latency(size, bandwidth, latency
     assert load_time(size, 2 * bandwidth, latency) <= once
     assert load_time(size, bandwidth) <= once
     assert load_time(np.full(3, size), bandwidth, latency).shape == (3,)
+
+
+def test_frozen_weights_are_loaded_though_they_are_not_saved():
+    """Tuning half a percent of the parameters reads the base model at each restart, in the checkpoint or not."""
+    automatic = Restart()
+    tuned = replace(LLAMA_70B, restart=automatic, model=replace(LLAMA_70B.model, trainable_fraction=0.005))
+    saved = replace(tuned, model=replace(tuned.model, frozen_weights_saved=True))
+    assert restart_cost(tuned).total_s == restart_cost(saved).total_s
+    frozen = 2 * 0.995 * 70_553_706_496  # fully sharded: every rank reads its part of the 16-bit weights
+    assert restart_cost(tuned).loaded_bytes > frozen

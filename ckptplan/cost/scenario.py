@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# GPU to host over PCIe 4.0, rounded down from measured 26 GB/s: the careful choice where the link is not known.
+COPY_BANDWIDTH_BYTES_PER_S = 25e9
+
 
 class Shard(StrEnum):
     """Who shares the work of holding weights and optimizer states among data-parallel ranks."""
@@ -155,7 +158,7 @@ class Save:
     mode: Mode
     stall_s: float | None = None
     flush_s: float | None = None
-    copy_bandwidth_bytes_per_s: float = 25e9
+    copy_bandwidth_bytes_per_s: float = COPY_BANDWIDTH_BYTES_PER_S
     training_speed_while_flushing: float = 1.0
     spread_replicas: bool = True  # replicas of a shard split its bytes; False: the first one writes all
 

@@ -20,9 +20,9 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     sheet, notes = reading_sheet(plan)
     parts = [
         screen.paragraph(f"{printable(plan.name)} ({_gpus(plan.gpus)})") + "\n",
-        _lines(screen, answers(plan)),
-        _lines(screen, scales(plan)),
-        _lines(screen, habits(plan)),
+        screen.lines(answers(plan)),
+        screen.lines(scales(plan)),
+        screen.lines(habits(plan)),
         screen.paragraph(facts(plan)) + "\n",
         screen.table(sheet),
         _footnotes(screen, notes),
@@ -128,10 +128,6 @@ def facts(plan: Plan) -> str:
 def _hours(value_s: float) -> str:
     hours = value_s / 3600
     return f"{hours:,.0f} h" if hours >= 1000 else f"{hours:.3g} h"
-
-
-def _lines(screen: Screen, texts: Sequence[str]) -> str:
-    return "".join(screen.paragraph(text, indent="  ", first="") + "\n" for text in texts)
 
 
 def _footnotes(screen: Screen, notes: Sequence[str]) -> str:

@@ -95,6 +95,10 @@ class Screen(NamedTuple):
             break_on_hyphens=False,
         )
 
+    def lines(self, texts: Iterable[str]) -> str:
+        """One text after another, continuation lines indented."""
+        return "".join(self.paragraph(text, indent="  ", first="") + "\n" for text in texts)
+
     def bullets(self, title: str, texts: Sequence[str] | Iterable[str]) -> str:
         """A titled list, or nothing if it is empty."""
         lines = [self.paragraph(text, indent="    ", first="  - ") for text in texts]

@@ -90,7 +90,7 @@ def report(scenario: Scenario, screen: Screen) -> str:
     parts = [
         screen.paragraph(_answer(scenario)) + "\n",
         screen.table(state_sheet(scenario)),
-        _lines(screen, _division(scenario)),
+        screen.lines(_division(scenario)),
         screen.table(save_sheet(scenario, costs(scenario))),
         screen.bullets("What a save without it costs", _losses(scenario)),
         screen.bullets("What is not saved", _omits(scenario)),
@@ -159,7 +159,3 @@ def _losses(scenario: Scenario) -> list[str]:
 
 def _small(scope: Scope) -> str:
     return "" if scope is Scope.PARAMETER else f" (one per {scope})" if scope is not Scope.JOB else ""
-
-
-def _lines(screen: Screen, texts: Sequence[str]) -> str:
-    return "".join(screen.paragraph(text, indent="  ", first="") + "\n" for text in texts)

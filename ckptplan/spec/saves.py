@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ckptplan.cost.scenario import Mode, Save, Storage
+from ckptplan.cost.scenario import COPY_BANDWIDTH_BYTES_PER_S, Mode, Save, Storage
 from ckptplan.spec.hints import shown
 from ckptplan.spec.record import Record
 from ckptplan.spec.schema import ASYNCHRONOUS_ONLY
 
 _WRITE_KEYS = ("write_bandwidth", "write_bandwidth_per_node", "write_bandwidth_per_writer")
-_COPY_BANDWIDTH = 25e9
 
 
 def build_storage(record: Record) -> Storage:
@@ -82,7 +81,7 @@ def _save(record: Record, path: str) -> Save | None:
         _refuse_asynchronous_keys(record, path, mode)
         return Save(name, mode, stall, spread_replicas=not first)
     flush = record.take(f"{path}.flush")
-    copy = record.take(f"{path}.copy_bandwidth", _COPY_BANDWIDTH)
+    copy = record.take(f"{path}.copy_bandwidth", COPY_BANDWIDTH_BYTES_PER_S)
     speed = record.take(f"{path}.training_speed_while_flushing", 1.0)
     return Save(name, mode, stall, flush, copy, speed, spread_replicas=not first)
 

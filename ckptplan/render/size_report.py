@@ -132,8 +132,8 @@ def _division(scenario: Scenario) -> list[str]:
     size = _sizes(scenario)
     return [
         f"The busiest GPU holds {format_size(size.held_per_rank_bytes)} of it.",
-        f"Layout: {_layout(scenario)}; {whole(size.distinct_shards)} distinct shards, weights on "
-        f"{whole(size.replicas_of_weights)} replicas, optimizer states on {whole(size.replicas_of_optimizer)}; "
+        f"Layout: {_layout(scenario)}; {whole(size.distinct_shards)} distinct shards, copies: "
+        f"{whole(size.replicas_of_weights)} of the weights, {whole(size.replicas_of_optimizer)} of the optimizer states; "
         "every shard is written once.",
     ]
 

@@ -133,8 +133,8 @@ def _division(scenario: Scenario) -> list[str]:
     return [
         f"The busiest GPU holds {format_size(size.held_per_rank_bytes)} of it.",
         f"Layout: {_layout(scenario)}; {whole(size.distinct_shards)} distinct shards, copies: "
-        f"{whole(size.replicas_of_weights)} of the weights, {whole(size.replicas_of_optimizer)} of the optimizer states; "
-        "every shard is written once.",
+        f"{whole(size.replicas_of_weights)} of the weights, {whole(size.replicas_of_optimizer)} of the optimizer "
+        "states; every shard is written once.",
     ]
 
 

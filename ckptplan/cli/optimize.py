@@ -194,13 +194,14 @@ def _in_background(plan: Plan) -> set[str]:
 def _best_for(plan: Plan, trainer: Trainer) -> Record:
     """The best strategy that the trainer can carry out: one that cannot save in the background needs a blocking one."""
     from ckptplan.cli.output import warn
+    from ckptplan.plan.record import recommended
 
     background = set() if trainer.writes_in_background else _in_background(plan)
     blocking = [record for record in plan.optima() if record.strategy not in background]
     if plan.best.strategy not in background:
         return plan.best
     if blocking:
-        best = max(blocking, key=lambda record: record.goodput_exact)
+        best = max(blocking, key=recommended)
         warn([f"{trainer.title} does not save in the background: this is the interval of {best.strategy!r}"])
         return best
     warn(

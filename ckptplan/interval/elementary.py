@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ckptplan.interval.blocks import Floats
 
 _TERMS = 14  # of the series; at |x| = 0.5 the first one left out is below 1e-17 of the sum
+
+_WHOLE = 1e-9  # relative distance at which a quotient counts as a whole number: 900 s of 6 s are 150 steps
 
 
 def expm1_minus(x: Floats) -> Floats:
@@ -71,3 +74,21 @@ def decay_deficit(x: Floats) -> Floats:
     small = np.minimum(x, 1.0)
     near = np.where(x == 0.0, 0.0, expm1_minus(small) / np.expm1(small))
     return np.where(x < 1.0, near, 1.0 - decay_ratio(x))
+
+
+def floor_to_whole(quotient: Floats) -> Floats:
+    """Largest whole number not above a quotient; one that misses a whole number by rounding counts as it. [1]."""
+    nearest, whole = _nearest(quotient)
+    return np.where(whole, nearest, np.floor(quotient))
+
+
+def ceil_to_whole(quotient: Floats) -> Floats:
+    """Least whole number not below a quotient, with the same allowance for rounding. [1]."""
+    nearest, whole = _nearest(quotient)
+    return np.where(whole, nearest, np.ceil(quotient))
+
+
+def _nearest(quotient: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The nearest whole number, and whether the quotient is that number to rounding."""
+    nearest = np.rint(quotient)
+    return nearest, np.abs(quotient - nearest) <= _WHOLE * np.maximum(nearest, 1.0)

@@ -9,11 +9,9 @@ import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
 from ckptplan.interval.blocks import Floats
-from ckptplan.interval.elementary import decay_deficit
+from ckptplan.interval.elementary import ceil_to_whole, decay_deficit
 from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.recovery import recovery_factor
-
-_WHOLE = 1e-9  # relative distance at which a quotient counts as a whole number
 
 
 class FinitePlan(NamedTuple):
@@ -157,10 +155,7 @@ def _attempts(K: Floats, S: Floats, d: Floats, M: Floats) -> Floats:
 
 def _pieces(S: Floats, W: Floats) -> tuple[Floats, Floats]:
     """Number of saves, and the work after the last one, in (0, W]."""
-    quotient = S / W
-    nearest = np.rint(quotient)
-    whole = np.abs(quotient - nearest) <= _WHOLE * np.maximum(nearest, 1.0)
-    saves = np.maximum(np.where(whole, nearest, np.ceil(quotient)) - 1.0, 0.0)
+    saves = np.maximum(ceil_to_whole(S / W) - 1.0, 0.0)
     return saves, S - saves * W
 
 

@@ -7,9 +7,7 @@ import numpy.typing as npt
 
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.interval.blocks import Floats
-from ckptplan.interval.elementary import expm1_minus
-
-_WHOLE = 1e-9  # relative distance at which a quotient counts as a whole number: 900 s of 6 s are 150 steps
+from ckptplan.interval.elementary import ceil_to_whole, expm1_minus, floor_to_whole
 
 
 def whole_steps(
@@ -54,9 +52,9 @@ def whole_steps(
     W, t, d, M, F, om = np.broadcast_arrays(*arrays)
     valid = (W >= 0.0) & (t > 0.0) & (d >= 0.0) & (M > 0.0) & (F >= 0.0) & (om >= 0.0) & (om <= 1.0)
     with np.errstate(all="ignore"):
-        least = np.maximum(1.0, _ceil(interval_floor(F, om) / t))
-        below = np.maximum(_floor(W / t), least)
-        above = np.maximum(_ceil(W / t), least)
+        least = np.maximum(1.0, ceil_to_whole(interval_floor(F, om) / t))
+        below = np.maximum(floor_to_whole(W / t), least)
+        above = np.maximum(ceil_to_whole(W / t), least)
         a = effective_stall(d, F, om) / M
         tau = t / M
         longer = below * expm1_minus(tau) + expm1_minus(-(below * tau + a)) <= a
@@ -94,19 +92,3 @@ def whole_steps_first_order(step_time: npt.ArrayLike, stall: npt.ArrayLike, mtbf
         n = np.where((n > 1.0) & ((n - 1.0) * n >= square), n - 1.0, n)
         n = np.where(n * (n + 1.0) < square, n + 1.0, n)
         return np.where(valid, n, np.nan)
-
-
-def _near(quotient: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The nearest whole number, and whether the quotient is that number to rounding."""
-    nearest = np.rint(quotient)
-    return nearest, np.abs(quotient - nearest) <= _WHOLE * np.maximum(nearest, 1.0)
-
-
-def _floor(quotient: Floats) -> Floats:
-    nearest, whole = _near(quotient)
-    return np.where(whole, nearest, np.floor(quotient))
-
-
-def _ceil(quotient: Floats) -> Floats:
-    nearest, whole = _near(quotient)
-    return np.where(whole, nearest, np.ceil(quotient))

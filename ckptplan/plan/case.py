@@ -9,7 +9,7 @@ from ckptplan.cost.restart import RestartCost, restart_cost
 from ckptplan.cost.saving import SaveCost, save_cost
 from ckptplan.cost.scenario import Scenario, Strike
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
-from ckptplan.interval.breakdown import exact_goodput
+from ckptplan.interval.breakdown import Shares, exact_shares
 from ckptplan.interval.methods import METHODS
 from ckptplan.interval.steps import whole_steps
 
@@ -43,20 +43,28 @@ class Case(NamedTuple):
         """Interval by a method, raised to the floor that the flush sets, in seconds."""
         return max(float(METHODS[method].function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
 
+    def shares(self, interval_s: float) -> Shares:
+        """Exact shares of wall time at an interval."""
+        return exact_shares(
+            interval_s,
+            self.save.stall_s,
+            self.mtbf_s,
+            downtime=self.restart.downtime_s,
+            restart=self.restart.restart_s,
+            strike=self.strike,
+            flush=self.save.flush_s,
+            speed=self.speed,
+        )
+
     def goodput(self, interval_s: float) -> float:
         """Exact goodput of an interval."""
-        return float(
-            exact_goodput(
-                interval_s,
-                self.save.stall_s,
-                self.mtbf_s,
-                downtime=self.restart.downtime_s,
-                restart=self.restart.restart_s,
-                strike=self.strike,
-                flush=self.save.flush_s,
-                speed=self.speed,
-            )
-        )
+        return float(self.shares(interval_s).goodput)
+
+    def goodput_of_steps(self, steps: int | None) -> float | None:
+        """Exact goodput of a whole number of steps, if steps are known."""
+        if steps is None or self.step_time_s is None:
+            return None
+        return self.goodput(steps * self.step_time_s)
 
     def steps(self, interval_s: float) -> int | None:
         """Whole steps next to an interval, chosen by exact goodput."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.layout import with_gpus
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.state import bytes_per_parameter
 from ckptplan.errors import InputError
-from ckptplan.interval.breakdown import exact_shares
 from ckptplan.interval.first_order import first_order_shares
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import assumptions, status, warnings
@@ -79,7 +76,7 @@ def plan(
         step_time_s=scenario.training.step_time_s,
         duration_s=scenario.training.duration_s,
         checkpoint=_checkpoint_facts(scenario),
-        failures=_failure_facts(scenario),
+        failures=_failure_facts(scenario, here[0].mtbf_s),
         restart=here[0].restart,
         saves=tuple(case.save for case in here),
         records=records,
@@ -123,7 +120,7 @@ def _at_scale(scenario: Scenario, gpus: int) -> tuple[Scenario, str | None]:
 def _records(case: Case, methods: Sequence[str], given: Sequence[float], money: _Money) -> Iterator[Record]:
     for method in methods:
         yield _record(case, method, case.optimum(method))
-    best = _best_typed(case)
+    best = _best_typed(case) if given else None
     for asked_s in dict.fromkeys(given):
         raised = _raised(asked_s, case)
         # Young and Daly differ in their interval only; for a given one their first-order account is the same.
@@ -134,17 +131,16 @@ def _records(case: Case, methods: Sequence[str], given: Sequence[float], money: 
 def _best_typed(case: Case) -> float:
     """Goodput of the best number that can be typed: whole steps where the step time is known."""
     interval_s = case.optimum("exact")
-    steps = case.steps(interval_s)
-    return case.goodput(interval_s if steps is None or case.step_time_s is None else steps * case.step_time_s)
+    of_steps = case.goodput_of_steps(case.steps(interval_s))
+    return case.goodput(interval_s) if of_steps is None else of_steps
 
 
 def _raised(asked_s: float, case: Case) -> float:
     """A given interval, or the least one above it at which the flush has ended, in whole steps where they are known."""
     if asked_s >= case.floor_s:
         return asked_s
-    if case.step_time_s is None:
-        return case.floor_s
-    return math.ceil(case.floor_s / case.step_time_s * (1 - 1e-9)) * case.step_time_s
+    steps = case.steps(case.floor_s)
+    return case.floor_s if steps is None or case.step_time_s is None else steps * case.step_time_s
 
 
 def _record(
@@ -159,7 +155,6 @@ def _record(
     save, rework, restart, overhead, goodput = _shares(case, method, interval_s)
     exact = case.goodput(interval_s)
     steps = case.steps(interval_s) if asked_s is None else _steps_if_whole(interval_s, case.step_time_s)
-    at_steps = None if steps is None or case.step_time_s is None else case.goodput(steps * case.step_time_s)
     lost = None if best is None else max(best - exact, 0.0)
     hours, spent = money.lost(lost, case.gpus) if money else (None, None)
     row = Record(
@@ -182,7 +177,7 @@ def _record(
         overhead=overhead,
         goodput=goodput,
         goodput_exact=exact,
-        goodput_steps=at_steps,
+        goodput_steps=case.goodput_of_steps(steps),
         lost_goodput=lost,
         lost_gpu_hours=hours,
         lost_money=spent,
@@ -194,16 +189,7 @@ def _record(
 def _shares(case: Case, method: str, interval_s: float) -> tuple[float, float, float, float, float | None]:
     """Save, rework, restart, overhead and goodput by the accounting of the method."""
     if METHODS[method].accounting == "exact":
-        s = exact_shares(
-            interval_s,
-            case.save.stall_s,
-            case.mtbf_s,
-            downtime=case.restart.downtime_s,
-            restart=case.restart.restart_s,
-            strike=case.strike,
-            flush=case.save.flush_s,
-            speed=case.speed,
-        )
+        s = case.shares(interval_s)
         return (float(s.save), float(s.rework), float(s.restart), float(s.overhead), float(s.goodput))
     f = first_order_shares(
         interval_s,
@@ -243,10 +229,10 @@ def _checkpoint_facts(scenario: Scenario) -> CheckpointFacts:
     )
 
 
-def _failure_facts(scenario: Scenario) -> FailureFacts:
+def _failure_facts(scenario: Scenario, mtbf_s: float) -> FailureFacts:
     per_gpu = scenario.failures.mtbf_per_gpu_s
     return FailureFacts(
-        mtbf_s=float(mtbf_of_job(per_gpu, scenario.cluster.gpus)),
+        mtbf_s=mtbf_s,
         mtbf_per_gpu_s=per_gpu,
         mtbf_per_node_s=per_gpu / scenario.cluster.gpus_per_node,
         source=scenario.failures.source,

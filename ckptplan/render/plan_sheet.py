@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptplan.plan.record import Plan, Record
+from ckptplan.plan.status import OK
 from ckptplan.render.numbers import hundredths, seconds, whole
 from ckptplan.render.sheet import Column, Sheet, plain
 from ckptplan.units import format_time
@@ -48,12 +49,11 @@ def _raw(plan: Plan, record: Record, key: str) -> object:
 
 def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
     """The sheet as people read it, and its footnotes: columns that say nothing here are left out."""
-    notes = tuple(dict.fromkeys(r.status for r in plan.records if r.status != "ok"))
+    notes = tuple(dict.fromkeys(r.status for r in plan.records if r.status != OK))
     hidden = _idle_columns(plan)
     columns = [c._replace(show=None) if c.key in hidden else c for c in _COLUMNS]
     at = {column.key: number for number, column in enumerate(columns)}
     columns[at["status"]] = Column("status", "note", plain, right=False)
-    columns[at["method"]] = Column("method", "method", plain, right=False)
     rows = []
     for record in plan.records:
         row = [_raw(plan, record, column.key) for column in columns]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ckptplan.cost.scenario import Cluster, Mode, Save, Scenario, Storage
+from ckptplan.cost import host_memory
+from ckptplan.cost.scenario import Mode, Save, Scenario, Storage
 from ckptplan.cost.size import Sizes, sizes
 from ckptplan.cost.write import WriteTime, aggregate_write_time, copy_out_time, write_time
 from ckptplan.errors import InputError
-from ckptplan.units import format_rate, format_size, format_time
+from ckptplan.units import format_rate, format_time
 
 __all__ = ["SaveCost", "WriteTime", "aggregate_write_time", "copy_out_time", "save_cost", "write_time"]
 
 GIVEN = "given"
-# Nodes of 2 TB are the largest common ones: above that a gathered save needs a node that most clusters lack.
-_LARGE_HOST_BYTES = 2e12
 # No published measurement of one process writing a checkpoint is above this.
 _FAST_WRITER_BYTES_PER_S = 5e9
 # A given time may be a rounded measurement of the computed one; only a clearly shorter one deserves a word.
 _ROUNDING = 0.01
+# Nobody publishes the split; an optimizer step is memory-bound and takes a few percent of a step of training.
+FORWARD_BACKWARD_SHARE = 0.9
 
 
 class SaveCost(NamedTuple):
@@ -26,7 +27,11 @@ class SaveCost(NamedTuple):
 
     ``write`` is set where the storage gave the stall or the flush, and ``binds`` then names the limit that
     binds; times written in the spec bind as "given". ``host_memory_per_node_bytes`` is what the busiest
-    node buffers.
+    node buffers, one buffer per save in flight.
+
+    ``flush_s`` is all that runs in the background: the write, and before it the part of an overlapped copy that
+    blocks nobody (``hidden_copy_s``). ``write_s`` is the write alone, what a blocking save would stall. Saves in
+    flight share the bandwidth: no interval has less than ``transfer_s`` of wall time per save, 0 if not known.
     """
 
     name: str
@@ -38,6 +43,12 @@ class SaveCost(NamedTuple):
     binds: str
     host_memory_per_node_bytes: float
     notes: tuple[str, ...] = ()
+    write_s: float = 0.0
+    hidden_copy_s: float = 0.0
+    transfer_s: float = 0.0
+    in_flight: int = 1
+    speed_basis: str = GIVEN  # how the training speed is known
+    fits: bool = True  # whether the buffers fit into host memory, as far as that is known
 
 
 def save_cost(save: Save, scenario: Scenario) -> SaveCost:
@@ -76,36 +87,104 @@ def _synchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
     computed = _gathered_write(size, scenario.storage) if gathered else _sharded_write(size, scenario.storage)
     stall_s, write, notes = _given_or_computed(save, "stall", save.stall_s, computed)
     memory = size.total_bytes if gathered else 0.0
+    fits = True
     if gathered:
-        notes += _gathered_memory(size, scenario.cluster)
+        found = host_memory.gathered(size, scenario.cluster)
+        fits = not (found and scenario.cluster.host_memory_per_node_bytes is not None)
+        notes += found
         notes += _one_writer(write, scenario.storage)
     binds = write.binds if write else GIVEN
-    return SaveCost(save.name, save.mode, stall_s, 0.0, 1.0, write, binds, memory, notes)
+    return SaveCost(save.name, save.mode, stall_s, 0.0, 1.0, write, binds, memory, notes, write_s=stall_s, fits=fits)
 
 
 def _asynchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
     """The stall is the copy to host memory; the write follows in the background."""
     computed = _sharded_write(size, scenario.storage)
-    flush_s, write, notes = _given_or_computed(save, "flush", save.flush_s, computed)
-    copy_out_s = float(copy_out_time(size.written_per_rank_bytes, 1, save.copy_bandwidth_bytes_per_s))
-    stall_s = copy_out_s if save.stall_s is None else save.stall_s
-    if stall_s < copy_out_s * (1.0 - _ROUNDING):
+    write_s, write, notes = _given_or_computed(save, "flush", save.flush_s, computed)
+    copy_s = float(copy_out_time(size.written_per_rank_bytes, 1, save.copy_bandwidth_bytes_per_s))
+    stall_s, hidden_s = _copy_out(save, scenario, copy_s)
+    if stall_s + hidden_s < copy_s * (1.0 - _ROUNDING):
         notes += (
-            f"the given stall of {format_time(stall_s)} is shorter than the copy of {format_time(copy_out_s)} at "
+            f"the given stall of {format_time(stall_s)} is shorter than the copy of {format_time(copy_s)} at "
             f"{format_rate(save.copy_bandwidth_bytes_per_s)} per GPU; if it was measured, write the copy_bandwidth of "
             "your link",
         )
+    speed, basis = _speed(save, scenario, size, write_s)
+    flush_s = write_s + hidden_s
+    if hidden_s > 0.0 and speed < 1.0:
+        speed = 1.0 - (1.0 - speed) * write_s / flush_s  # the copy beside forward and backward slows nothing
+    memory = host_memory.buffered(size, scenario.cluster, save.in_flight)
     return SaveCost(
         name=save.name,
         mode=save.mode,
         stall_s=stall_s,
         flush_s=flush_s,
-        training_speed_while_flushing=save.training_speed_while_flushing,
+        training_speed_while_flushing=speed,
         write=write,
         binds=write.binds if write else GIVEN,
-        host_memory_per_node_bytes=size.written_per_node_bytes,
-        notes=notes + _pinned_memory(size, scenario.cluster),
+        host_memory_per_node_bytes=memory.need_bytes,
+        notes=notes + memory.notes,
+        write_s=write_s,
+        hidden_copy_s=hidden_s,
+        transfer_s=min(computed.seconds - scenario.storage.latency_s, write_s) if computed else 0.0,
+        in_flight=save.in_flight,
+        speed_basis=basis,
+        fits=memory.fits,
     )
+
+
+def _copy_out(save: Save, scenario: Scenario, copy_s: float) -> tuple[float, float]:
+    """What of the copy-out blocks, and what is hidden behind forward and backward."""
+    if not save.overlapped_copy:
+        return (copy_s if save.stall_s is None else save.stall_s), 0.0
+    from ckptplan.cost.slowdown import overlapped_copy_stall
+
+    if save.stall_s is not None:
+        return save.stall_s, max(copy_s - save.stall_s, 0.0)
+    blocking_s = float(overlapped_copy_stall(copy_s, forward_backward_s(save, scenario)))
+    return blocking_s, copy_s - blocking_s
+
+
+def forward_backward_s(save: Save, scenario: Scenario) -> float:
+    """Part of a step beside which an overlapped copy can run [s].
+
+    Raises
+    ------
+    InputError
+        If neither it nor the step time is known.
+    """
+    training = scenario.training
+    if training.forward_backward_s is not None:
+        return training.forward_backward_s
+    if training.step_time_s is None:
+        raise InputError(
+            f"the save {save.name!r} overlaps its copy with forward and backward, whose time is not known",
+            hint="add training.step_time or training.forward_backward, for example 5 s",
+        )
+    return FORWARD_BACKWARD_SHARE * training.step_time_s
+
+
+def _speed(save: Save, scenario: Scenario, size: Sizes, write_s: float) -> tuple[float, str]:
+    """Training speed during a flush, and how it is known."""
+    if save.training_speed_while_flushing is not None:
+        return save.training_speed_while_flushing, GIVEN
+    if save.step_time_while_flushing_s is None and save.shared_link is None:
+        return 1.0, "not known"
+    from ckptplan.cost.slowdown import speed_from_shared_link, speed_from_step_times
+
+    if save.step_time_while_flushing_s is not None:
+        outside_s = save.step_time_outside_s or scenario.training.step_time_s
+        if outside_s is None:
+            raise InputError(
+                f"the save {save.name!r} gives the step time while flushing, but no step time outside a save",
+                hint="add training.step_time, for example 5 s",
+            )
+        return float(speed_from_step_times(outside_s, save.step_time_while_flushing_s)), "step times"
+    link = save.shared_link
+    if link is None or write_s <= 0.0:
+        return 1.0, "not known"
+    rate = size.written_per_node_bytes / write_s
+    return float(speed_from_shared_link(rate, link.bandwidth_bytes_per_s, link.exposed_communication)), "shared link"
 
 
 def _gathered_write(size: Sizes, storage: Storage) -> WriteTime | None:
@@ -160,29 +239,4 @@ def _one_writer(write: WriteTime | None, storage: Storage) -> tuple[str, ...]:
     return (
         f"its one writer is taken to reach the whole {format_rate(rate)} of storage, because no limit of a writer "
         "is given; add storage.write_bandwidth_per_writer (one measured stream writes about 2 GB/s)",
-    )
-
-
-def _gathered_memory(size: Sizes, cluster: Cluster) -> tuple[str, ...]:
-    need, have = size.total_bytes, cluster.host_memory_per_node_bytes
-    if have is None and need > _LARGE_HOST_BYTES:
-        return (
-            f"a gathered save needs {format_size(need)} of memory on one node, more than most have; save "
-            "sharded, or give cluster.host_memory_per_node",
-        )
-    if have is not None and need > have:
-        return (
-            f"a gathered save needs {format_size(need)} of memory on one node, which has "
-            f"{format_size(have)}; save sharded",
-        )
-    return ()
-
-
-def _pinned_memory(size: Sizes, cluster: Cluster) -> tuple[str, ...]:
-    need, have = size.written_per_node_bytes, cluster.host_memory_per_node_bytes
-    if have is None or need <= have:
-        return ()
-    return (
-        f"an asynchronous save buffers {format_size(need)} per node, which has {format_size(have)}; "
-        "spread it over more nodes or save synchronously",
     )

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 # GPU to host over PCIe 4.0, rounded down from measured 26 GB/s: the careful choice where the link is not known.
 COPY_BANDWIDTH_BYTES_PER_S = 25e9
@@ -34,6 +38,16 @@ class Strike(StrEnum):
     SAFE = "safe"
     R = "R"
     DR = "DR"
+
+
+class LawName(StrEnum):
+    """How the time to the next failure is distributed (``failures.law``)."""
+
+    EXPONENTIAL = "exponential"
+    WEIBULL = "weibull"
+    LOGNORMAL = "lognormal"
+    GAMMA = "gamma"
+    RECORDED = "recorded"
 
 
 class Kind(StrEnum):
@@ -129,13 +143,50 @@ class Cluster:
         return -(-self.gpus // self.gpus_per_node)
 
 
+class Law(NamedTuple):
+    """Distribution of the gaps between failures; its mean is the MTBF, given elsewhere.
+
+    ``shape`` is that of Weibull and gamma, sigma for the log-normal, unused by the others. ``gaps_s`` are the recorded
+    ones, in the order of the record. [1, s]
+    """
+
+    name: LawName = LawName.EXPONENTIAL
+    shape: float = 1.0
+    gaps_s: tuple[float, ...] = ()
+    of_nodes: bool = False  # the law of each node, which keeps its age when another one fails; else of the whole job
+
+
+EXPONENTIAL = Law()
+
+
+class Evidence(NamedTuple):
+    """The count behind a failure rate, and what was believed before it.
+
+    ``exposure_gpu_s`` is time times GPUs. The prior is a gamma distribution of the rate per GPU; the default is that
+    of Jeffreys. [1, GPU s]
+    """
+
+    failures: float
+    exposure_gpu_s: float
+    until_failure: bool = False  # counting stopped at the last failure, not at a time fixed beforehand
+    prior_shape: float = 0.5
+    prior_gpu_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Failures:
     """Rate of failures, reduced to one number per GPU, and the evidence behind it."""
 
     mtbf_per_gpu_s: float
     source: str  # the key that gave it, e.g. "interruptions"
-    count: float | None = None  # interruptions counted, if the source is a count
+    evidence: Evidence | None = None  # if the source is a count
+    law: Law = EXPONENTIAL
+    host_copy_survives: float = 0.0  # fraction of the failures after which the copy in host memory is still there
+
+    @property
+    def count(self) -> float | None:
+        """Interruptions counted, if the source is a count."""
+        return None if self.evidence is None else self.evidence.failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +201,16 @@ class Storage:
     latency_s: float = 0.0
 
 
+class SharedLink(NamedTuple):
+    """A link of each node that the flush shares with the traffic of training.
+
+    ``exposed_communication`` is the share of a step that waits for this link. [bytes/s, 1]
+    """
+
+    bandwidth_bytes_per_s: float
+    exposed_communication: float
+
+
 @dataclass(frozen=True, slots=True)
 class Save:
     """One strategy of saving; ``None`` means "compute it"."""
@@ -159,8 +220,13 @@ class Save:
     stall_s: float | None = None
     flush_s: float | None = None
     copy_bandwidth_bytes_per_s: float = COPY_BANDWIDTH_BYTES_PER_S
-    training_speed_while_flushing: float = 1.0
+    training_speed_while_flushing: float | None = None  # None: from the step times or the link, else not slowed
     spread_replicas: bool = True  # replicas of a shard split its bytes; False: the first one writes all
+    in_flight: int = 1  # saves whose flush may be under way at one time; each holds a buffer
+    overlapped_copy: bool = False  # the copy-out runs beside forward and backward, up to the optimizer step
+    step_time_while_flushing_s: float | None = None
+    step_time_outside_s: float | None = None  # None: training.step_time
+    shared_link: SharedLink | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +243,13 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Step time and wall time of the run, if known [s]."""
+    """The work of the run, if known [s, 1]; ``duration_s`` is at full speed, without saves and failures."""
 
     step_time_s: float | None = None
     duration_s: float | None = None
+    steps: int | None = None
+    forward_backward_s: float | None = None  # of one step, the part before the optimizer step
+    start: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

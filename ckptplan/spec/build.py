@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ckptplan.cost.scenario import Restart, Scenario, Strike, Training
+from ckptplan.cost.scenario import Restart, Scenario, Strike
 from ckptplan.spec.cluster import build_cluster
 from ckptplan.spec.failures import build_failures
 from ckptplan.spec.model import build_model
 from ckptplan.spec.record import Record
 from ckptplan.spec.saves import build_saves, build_storage
 from ckptplan.spec.schema import RESTART_PHASES
+from ckptplan.spec.training import build_training
 
 _ASSUMED_RESTART_S = 600.0
 
@@ -27,7 +28,7 @@ def build(record: Record) -> Scenario | None:
     storage = build_storage(record)
     saves = build_saves(record)
     restart = _restart(record)
-    training = Training(record.take("training.step_time"), record.take("training.duration"))
+    training = build_training(record)
     strike = Strike(record.take("assume.failures_strike", str(Strike.DR)))
     if record.fields.problems or model is None or cluster is None or failures is None or saves is None:
         return None

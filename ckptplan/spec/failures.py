@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ckptplan.cost.failures import (
     mtbf_from_interruptions,
     mtbf_per_gpu_from_job,
     mtbf_per_gpu_from_node,
     mtbf_per_gpu_from_rate_per_node_day,
 )
-from ckptplan.cost.scenario import Cluster, Failures
+from ckptplan.cost.scenario import Cluster, Evidence, Failures, Law
+from ckptplan.spec.law import build_law
 from ckptplan.spec.record import Record
 from ckptplan.spec.schema import FAILURE_SOURCES
 from ckptplan.units import format_count, format_time
@@ -35,24 +34,63 @@ _TOO_LONG = {
 
 def build_failures(record: Record, cluster: Cluster | None) -> Failures | None:
     """The MTBF per GPU with its source, or None if a fault was noted."""
+    law = build_law(record)
+    survives = record.take("failures.host_copy_survives", 0.0)
     source = _source(record)
-    if source is None:
+    prior = _prior(record, source)
+    if source is None or law is None or cluster is None:
         return None
+    if source == "law":
+        mean_s = sum(law.gaps_s) / len(law.gaps_s)
+        return Failures(float(mtbf_per_gpu_from_job(mean_s, cluster.gpus)), "recorded gaps", None, law, survives)
     path = f"failures.{source}"
-    count = None
     if source == "interruptions":
-        count = record.take(f"{path}.count")
-        over = record.take(f"{path}.over")
-        gpus = record.take(f"{path}.gpus", None if cluster is None else cluster.gpus, origin="cluster.gpus")
-        given: Any = (count, over, gpus)
-    else:
-        given = (record.take(path),)
-    if cluster is None or not record.fields.sound(path, f"{path}.count", f"{path}.over", f"{path}.gpus"):
+        return _counted(record, cluster, prior, law, survives)
+    given = record.take(path)
+    if not record.fields.sound(path):
         return None
     mtbf_s = _per_gpu(source, given, cluster)
     _lint(record, source, mtbf_s)
     _lint_rescaling(record, source)
-    return Failures(mtbf_s, source, count)
+    return Failures(mtbf_s, source, None, law, survives)
+
+
+def _counted(
+    record: Record, cluster: Cluster, prior: tuple[float, float] | None, law: Law, survives: float
+) -> Failures | None:
+    """A count over time: the mean, and the evidence that it is."""
+    path = "failures.interruptions"
+    count = record.take(f"{path}.count")
+    over = record.take(f"{path}.over")
+    gpus = record.take(f"{path}.gpus", cluster.gpus, origin="cluster.gpus")
+    until_failure = record.take(f"{path}.until", "time") == "failure"
+    if not record.fields.sound(path, f"{path}.count", f"{path}.over", f"{path}.gpus"):
+        return None
+    shape, exposure = (0.5, 0.0) if prior is None else prior
+    if until_failure and count < 1:
+        record.fields.fault(f"{path}.until", "no failure ended the counting: none was counted", "write until: time")
+        return None
+    evidence = Evidence(count, over * gpus, until_failure, shape, exposure)
+    # Without a failure the count gives no mean: the prior does, with the time that went by.
+    mtbf_s = (
+        float(mtbf_from_interruptions(count, over, gpus)) if count > 0 else (evidence.exposure_gpu_s + exposure) / shape
+    )
+    if count > 0:
+        _lint(record, "interruptions", mtbf_s)
+    _lint_rescaling(record, "interruptions")
+    return Failures(mtbf_s, "interruptions", evidence, law, survives)
+
+
+def _prior(record: Record, source: str | None) -> tuple[float, float] | None:
+    """Shape and GPU-seconds of the prior, if one is given."""
+    fields, path = record.fields, "failures.prior"
+    if path not in fields.groups:
+        return None
+    shape, mtbf = record.take(f"{path}.shape"), record.take(f"{path}.mtbf_per_gpu")
+    if source not in {None, "interruptions"}:
+        hint = "write interruptions: {count: 9, over: 30 d}, or delete the prior"
+        fields.fault(path, "a prior is weighed against a count, and no interruptions are given", hint)
+    return None if shape is None or mtbf is None else (shape, shape * mtbf)
 
 
 def _source(record: Record) -> str | None:
@@ -61,6 +99,8 @@ def _source(record: Record) -> str | None:
         return None
     entries = fields.groups["failures"].entries
     found = [name for name in FAILURE_SOURCES if name in entries]
+    if not found and "law" in entries and fields.given.get("failures.law.file") is not None:
+        return "law"  # the record gives the mean as well
     if not found and fields.whole("failures"):
         known = ", ".join(FAILURE_SOURCES)
         fields.fault(
@@ -77,16 +117,14 @@ def _source(record: Record) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _per_gpu(source: str, given: tuple[float, ...], cluster: Cluster) -> float:
+def _per_gpu(source: str, given: float, cluster: Cluster) -> float:
     if source == "mtbf":
-        return float(mtbf_per_gpu_from_job(given[0], cluster.gpus))
+        return float(mtbf_per_gpu_from_job(given, cluster.gpus))
     if source == "mtbf_per_node":
-        return float(mtbf_per_gpu_from_node(given[0], cluster.gpus_per_node))
+        return float(mtbf_per_gpu_from_node(given, cluster.gpus_per_node))
     if source == "rate_per_node_day":
-        return float(mtbf_per_gpu_from_rate_per_node_day(given[0], cluster.gpus_per_node))
-    if source == "interruptions":
-        return float(mtbf_from_interruptions(*given))
-    return given[0]
+        return float(mtbf_per_gpu_from_rate_per_node_day(given, cluster.gpus_per_node))
+    return given
 
 
 def _lint(record: Record, source: str, mtbf_s: float) -> None:

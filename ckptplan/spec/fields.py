@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ckptplan.cost.spread import Spread
 from ckptplan.errors import Place, Problem
 from ckptplan.spec.hints import SHOWN, example_of, nearest, shown, unknown_key, what
 from ckptplan.spec.schema import SPEC, STATE, UNIT_OF_FORM, Entry, Form, Group, Key, Many, find
+from ckptplan.spec.spreads import is_spread, read_spread
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 from ckptplan.units import Dimension, UnitError, parse_quantity
 
@@ -17,7 +19,6 @@ LARGEST, SMALLEST = 1e24, 1e-18  # outside, products of three quantities could o
 LONGEST_TEXT = 200
 
 _ZERO_HINTS = {
-    "count": "no failure, no MTBF: the one-sided 95 % bound is over / 3; write mtbf: that time instead",
     "stall": "a save always blocks for a moment: write the copy-out time, for example 100 ms",
     "training_speed_while_flushing": "write 0.95 or 95 %",
 }
@@ -34,6 +35,7 @@ _NOUNS: dict[Form, str] = {
     "text": "a text",
     "choice": "a word",
     "state": "a ledger",
+    "date": "a date",
 }
 _DIMENSIONS: dict[Form, Dimension] = {
     "time": "time",
@@ -47,10 +49,11 @@ _DIMENSIONS: dict[Form, Dimension] = {
 
 
 class Given(NamedTuple):
-    """A value that some layer gave: in SI, with its node."""
+    """A value that some layer gave: in SI, with its node; the mean where it is not known exactly."""
 
     si: float | int | str | Node
     node: Node
+    spread: Spread | None = None
 
 
 @dataclass(slots=True)
@@ -167,6 +170,8 @@ def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
             fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
         else:
             fields.given[path] = Given(node, node)
+    elif is_spread(node, key):
+        _spread(fields, path, node, key)
     elif not isinstance(node, ScalarNode):
         fields.fault(path, f"{what(node)} where {_NOUNS[key.form]} belongs", hint)
     elif node.value is None:
@@ -178,12 +183,28 @@ def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
             fields.fault(path, str(error), error.hint)
 
 
+def _spread(fields: Fields, path: str, node: Node, key: Key) -> None:
+    def read(scalar: ScalarNode) -> float:
+        value = _value(scalar, key, _last(path))
+        if isinstance(value, str):
+            raise UnitError(f"{value} makes no range", f"write {example_of(_last(path), key)}")
+        return value
+
+    try:
+        spread = read_spread(node, key, read)
+        fields.given[path] = Given(spread.mean, node, spread)
+    except UnitError as error:
+        fields.fault(path, str(error), error.hint)
+
+
 def _value(node: ScalarNode, key: Key, name: str) -> float | int | str:
     """The value of one key in SI."""
     if key.form == "text":
         return _text(node)
     if key.form == "choice":
         return _choice(node, key.choices)
+    if key.form == "date":
+        return _date(node)
     if key.form == "time or auto" and node.value == "auto":
         return "auto"
     written = node.value if node.value is not None else node.raw
@@ -237,6 +258,18 @@ def _text(node: ScalarNode) -> str:
     if not text.isprintable():
         raise UnitError("a control character or line break in the text", "write one line")
     return text
+
+
+def _date(node: ScalarNode) -> str:
+    """A date, or a date and time, as ISO 8601 writes it."""
+    from datetime import datetime
+
+    text = node.raw.strip()
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError as error:
+        hint = "write for example 2026-12-01, or 2026-12-01T08:00"
+        raise UnitError(f"{shown(text)} is not a date", hint) from error
 
 
 def _choice(node: ScalarNode, choices: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ Reading a spec does not use the models: to build them takes longer than to read 
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Annotated, Any
 
 from ckptplan.cost.state import addition_names, ledger_names
@@ -14,8 +15,10 @@ from ckptplan.spec.schema import (
     ASYNCHRONOUS_ONLY,
     FAILURE_SOURCES,
     RESTART_PHASES,
+    SLOW_DOWNS,
     SPEC,
     STATE,
+    WORK_SOURCES,
     Entry,
     Group,
     Key,
@@ -117,12 +120,40 @@ def _is(name: str, value: str) -> dict[str, Any]:
     return {"required": [name], "properties": {name: {"const": value}}}
 
 
+def _with(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"required": [name], "properties": {name: schema}}
+
+
 # What holds between the keys of a group. Every preset of save sets keys that only mode asynchronous takes.
 _RULES: dict[str, list[dict[str, Any]]] = {
-    "failures": [{"oneOf": [*map(_has, FAILURE_SOURCES), {**_has("preset"), **_none_of(*FAILURE_SOURCES)}]}],
+    "failures": [
+        {
+            "oneOf": [
+                *map(_has, FAILURE_SOURCES),
+                {**_has("preset"), **_none_of(*FAILURE_SOURCES)},
+                {**_with("law", _has("file")), **_none_of("preset", *FAILURE_SOURCES)},
+            ]
+        },
+        {"if": _has("prior"), "then": {"anyOf": [_has("interruptions"), _has("preset")]}},
+    ],
+    "failures.law": [
+        {
+            "if": {"anyOf": [_is("name", law) for law in ("weibull", "gamma")]},
+            "then": _has("shape"),
+            "else": _none_of("shape"),
+        },
+        {"if": _is("name", "lognormal"), "then": _has("sigma"), "else": _none_of("sigma")},
+        {"if": _is("name", "recorded"), "then": _has("file"), "else": _none_of("file")},
+    ],
+    "training": [
+        {"not": {"anyOf": [_has(*pair) for pair in combinations(WORK_SOURCES, 2)]}},
+        {"if": {"anyOf": [_has("tokens"), _has("tokens_per_step")]}, "then": _has("tokens", "tokens_per_step")},
+        {"if": {"anyOf": [_has("tokens"), _has("steps")]}, "then": _has("step_time")},
+    ],
     "restart": [{"if": _has("total"), "then": _none_of(*RESTART_PHASES)}],
     "save": [
-        {"if": {"anyOf": [_has(name) for name in (*ASYNCHRONOUS_ONLY, "preset")]}, "then": _is("mode", "asynchronous")}
+        {"if": {"anyOf": [_has(name) for name in (*ASYNCHRONOUS_ONLY, "preset")]}, "then": _is("mode", "asynchronous")},
+        {"not": {"anyOf": [_has(*pair) for pair in combinations(SLOW_DOWNS, 2)]}},
     ],
     "model.state": [
         {"oneOf": [_has("bytes_per_parameter"), _has("bytes")]},

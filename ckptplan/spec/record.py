@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from ckptplan.cost.spread import Spread
 from ckptplan.errors import Problem
 from ckptplan.spec.fields import Fields
 from ckptplan.spec.schema import UNIT_OF_FORM, Key, find
@@ -32,6 +33,7 @@ class Record:
     """The fields of a spec while a scenario is built from them."""
 
     fields: Fields
+    read_gaps: Callable[[str], tuple[float, ...]] | None = None  # gaps [s] of a file that the spec names
     values: list[Value] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
@@ -43,6 +45,8 @@ class Record:
         si: Any = default if given is None else given.si
         if text is None and si is None and isinstance(key, Key):
             text = key.default
+        if given is not None and given.spread is not None:
+            text = _spread_for_people(given.spread, form)
         shown = text if text is not None else _for_people(si, form)
         self.note(path, si, shown, origin if given is None else given.node.origin, UNIT_OF_FORM.get(form, ""))
         return si
@@ -59,6 +63,12 @@ class Record:
         """Where a path was given, else ``default``."""
         given = self.fields.given.get(path)
         return "default" if given is None else given.node.origin
+
+
+def _spread_for_people(spread: Spread, form: str) -> str:
+    if spread.low is not None and spread.high is not None:
+        return f"{_for_people(spread.low, form)} .. {_for_people(spread.high, form)}"
+    return f"{_for_people(spread.mean, form)}, cv {spread.cv:g}"
 
 
 def _for_people(si: Any, form: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ckptplan.cost.scenario import COPY_BANDWIDTH_BYTES_PER_S, Mode, Save, Storage
+from dataclasses import replace
+
+from ckptplan.cost.scenario import COPY_BANDWIDTH_BYTES_PER_S, Mode, Save, SharedLink, Storage
 from ckptplan.spec.hints import shown
 from ckptplan.spec.record import Record
-from ckptplan.spec.schema import ASYNCHRONOUS_ONLY
+from ckptplan.spec.schema import ASYNCHRONOUS_ONLY, SLOW_DOWNS
 
 _WRITE_KEYS = ("write_bandwidth", "write_bandwidth_per_node", "write_bandwidth_per_writer")
 
@@ -80,15 +82,80 @@ def _save(record: Record, path: str) -> Save | None:
     if mode is not Mode.ASYNCHRONOUS:
         _refuse_asynchronous_keys(record, path, mode)
         return Save(name, mode, stall, spread_replicas=not first)
-    flush = record.take(f"{path}.flush")
-    copy = record.take(f"{path}.copy_bandwidth", COPY_BANDWIDTH_BYTES_PER_S)
-    speed = record.take(f"{path}.training_speed_while_flushing", 1.0)
-    return Save(name, mode, stall, flush, copy, speed, spread_replicas=not first)
+    return _asynchronous(record, path, Save(name, mode, stall, spread_replicas=not first))
+
+
+def _asynchronous(record: Record, path: str, save: Save) -> Save:
+    """The strategy with what only an asynchronous one has."""
+    take = record.take
+    _refuse_two_slow_downs(record, path)
+    overlapped = take(f"{path}.copy_out", "blocking") == "overlapped"
+    if overlapped and save.stall_s is None and not record.fields.may_have("training", "step_time", "forward_backward"):
+        hint = "write training: {step_time: 5 s}, or the stall itself"
+        record.fields.fault(f"{path}.copy_out", "overlapped needs the time of forward and backward", hint)
+    return replace(
+        save,
+        flush_s=take(f"{path}.flush"),
+        copy_bandwidth_bytes_per_s=take(f"{path}.copy_bandwidth", COPY_BANDWIDTH_BYTES_PER_S),
+        training_speed_while_flushing=_speed(record, path),
+        in_flight=take(f"{path}.in_flight", 1),
+        overlapped_copy=overlapped,
+        step_time_while_flushing_s=_slow_step(record, path),
+        step_time_outside_s=_optional(record, f"{path}.step_time_outside"),
+        shared_link=_shared_link(record, path),
+    )
+
+
+def _optional(record: Record, path: str) -> float | None:
+    """The value of a key that is in force only where it is given."""
+    found: float | None = record.take(path) if record.fields.has(path) else None
+    return found
+
+
+def _speed(record: Record, path: str) -> float | None:
+    key = f"{path}.training_speed_while_flushing"
+    if any(record.fields.has(f"{path}.{name}") or f"{path}.{name}" in record.fields.groups for name in SLOW_DOWNS):
+        return _optional(record, key)
+    record.take(key, 1.0)
+    return None
+
+
+def _slow_step(record: Record, path: str) -> float | None:
+    """A measured step time during a flush, which needs one outside and is not shorter than it."""
+    fields, key = record.fields, f"{path}.step_time_while_flushing"
+    slow = _optional(record, key)
+    if slow is None:
+        return None
+    outside = f"{path}.step_time_outside" if fields.has(f"{path}.step_time_outside") else "training.step_time"
+    found = fields.given.get(outside)
+    if found is None:
+        if fields.sound("training", outside) and not fields.has(outside):
+            fields.fault(key, "no step time outside saves is given", "write training: {step_time: 5 s}")
+        return slow
+    if isinstance(found.si, int | float) and slow < found.si:
+        fields.fault(key, f"shorter than {outside}", "are the two exchanged? a flush does not speed training up")
+    return slow
+
+
+def _shared_link(record: Record, path: str) -> SharedLink | None:
+    group = f"{path}.shared_link"
+    if group not in record.fields.groups:
+        return None
+    bandwidth, exposed = record.take(f"{group}.bandwidth"), record.take(f"{group}.exposed_communication")
+    return SharedLink(bandwidth, exposed) if bandwidth is not None and exposed is not None else None
+
+
+def _refuse_two_slow_downs(record: Record, path: str) -> None:
+    fields = record.fields
+    found = [name for name in SLOW_DOWNS if fields.has(f"{path}.{name}") or f"{path}.{name}" in fields.groups]
+    if len(found) > 1:
+        message = f"{' and '.join(found)} are given, but the slow-down is wanted once"
+        fields.fault(f"{path}.{found[-1]}", message, "keep the best founded one: a measured step time")
 
 
 def _refuse_asynchronous_keys(record: Record, path: str, mode: Mode) -> None:
     for key in ASYNCHRONOUS_ONLY:
-        if record.fields.has(f"{path}.{key}"):
+        if record.fields.has(f"{path}.{key}") or f"{path}.{key}" in record.fields.groups:
             message = f"belongs to mode asynchronous; the mode here is {mode}"
             record.fields.fault(f"{path}.{key}", message, "write mode: asynchronous, or delete this key")
 

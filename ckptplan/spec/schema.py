@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from ckptplan.cost.scenario import Kind, Mode, Scope, Shard, Strike
+from ckptplan.cost.scenario import Kind, LawName, Mode, Scope, Shard, Strike
 
 Form = Literal[
-    "time", "size", "rate", "number", "fraction", "integer", "text", "choice", "bytes", "time or auto", "state"
+    "time", "size", "rate", "number", "fraction", "integer", "text", "choice", "bytes", "time or auto", "state", "date"
 ]
 
 
 class Key(NamedTuple):
-    """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people."""
+    """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people.
+
+    ``exact`` keys take no range.
+    """
 
     form: Form
     about: str
@@ -21,6 +24,7 @@ class Key(NamedTuple):
     zero: bool = False
     choices: tuple[str, ...] = ()
     required: bool = False
+    exact: bool = False
 
 
 class Group(NamedTuple):
@@ -131,6 +135,22 @@ _CLUSTER = Group(
 
 FAILURE_SOURCES = ("mtbf", "mtbf_per_gpu", "mtbf_per_node", "rate_per_node_day", "interruptions")
 
+_LAW = Group(
+    "How the time to the next failure is distributed, beside the source of its mean.",
+    {
+        "name": Key("choice", "The law.", "exponential", choices=tuple(LawName)),
+        "shape": Key("number", "Weibull, gamma: below 1 the hazard falls with age.", example="0.7"),
+        "sigma": Key("number", "Log-normal: standard deviation of the logarithm.", example="1.5"),
+        "file": Key("text", "Recorded: a file of gaps or time stamps beside the spec.", example="gaps.csv"),
+        "of": Key(
+            "choice",
+            "Whose failures have the law: the job's as a whole, or those of each node, which keeps its age.",
+            "job",
+            choices=("job", "node"),
+        ),
+    },
+)
+
 _FAILURES = Group(
     "How often the job is interrupted: exactly one source of the rate.",
     {
@@ -142,10 +162,38 @@ _FAILURES = Group(
         "interruptions": Group(
             "A count of interruptions, rescaled to the GPUs of this job.",
             {
-                "count": Key("number", "Interruptions counted.", example="419", required=True),
+                "count": Key(
+                    "number",
+                    "Interruptions counted; zero gives a bound only.",
+                    example="419",
+                    zero=True,
+                    required=True,
+                    exact=True,
+                ),
                 "over": Key("time", "Time over which they were counted.", example="54 d", required=True),
                 "gpus": Key("integer", "GPUs on which they were counted.", "cluster.gpus", example="16384"),
+                "until": Key(
+                    "choice",
+                    "What ended the counting: a time fixed beforehand, or the last failure.",
+                    "time",
+                    choices=("time", "failure"),
+                ),
             },
+        ),
+        "prior": Group(
+            "What was believed before counting: a gamma prior of the rate, worth shape failures.",
+            {
+                "shape": Key("number", "How many failures it is worth.", example="1", required=True, exact=True),
+                "mtbf_per_gpu": Key("time", "MTBF of one GPU believed in.", example="50_000 h", required=True),
+            },
+        ),
+        "law": _LAW,
+        "host_copy_survives": Key(
+            "fraction",
+            "Fraction of the failures (process crashes) after which the copy in host memory is still there.",
+            "0",
+            example="0.4",
+            zero=True,
         ),
     },
     preset=True,
@@ -166,7 +214,8 @@ _STORAGE = Group(
     preset=True,
 )
 
-ASYNCHRONOUS_ONLY = ("flush", "copy_bandwidth", "training_speed_while_flushing")
+SLOW_DOWNS = ("training_speed_while_flushing", "step_time_while_flushing", "shared_link")
+ASYNCHRONOUS_ONLY = ("flush", "copy_bandwidth", "copy_out", "in_flight", "step_time_outside", *SLOW_DOWNS)
 
 _SAVE = Group(
     "One strategy of saving.",
@@ -184,6 +233,28 @@ _SAVE = Group(
         "training_speed_while_flushing": Key(
             "fraction", "Asynchronous: training speed during a flush, 1 = not slowed.", "1", example="0.95", zero=True
         ),
+        "step_time_while_flushing": Key(
+            "time", "Asynchronous: the same as measured, the time of a step during a flush.", example="6.1 s"
+        ),
+        "step_time_outside": Key(
+            "time", "Asynchronous: the step time outside saves that belongs to it.", "training.step_time", example="5 s"
+        ),
+        "shared_link": Group(
+            "Asynchronous: the same computed, from a link of each node that flush and training share.",
+            {
+                "bandwidth": Key("rate", "Bandwidth of the link, per node.", example="50 GB/s", required=True),
+                "exposed_communication": Key(
+                    "fraction", "Share of a step that waits for this link.", example="0.2", zero=True, required=True
+                ),
+            },
+        ),
+        "copy_out": Key(
+            "choice",
+            "Asynchronous: blocking, or overlapped with forward and backward up to the optimizer step.",
+            "blocking",
+            choices=("blocking", "overlapped"),
+        ),
+        "in_flight": Key("integer", "Asynchronous: saves whose flush may be under way at one time.", "1", example="2"),
         "replicated": Key(
             "choice",
             "Whether replicas of a shard split its bytes, or the first of them writes all.",
@@ -216,11 +287,23 @@ _RESTART = Group(
     preset=True,
 )
 
+WORK_SOURCES = ("duration", "steps", "tokens")
+
 _TRAINING = Group(
-    "The run, if known.",
+    "The run, if known. Its work is given once: as duration, steps or tokens.",
     {
         "step_time": Key("time", "Time of one optimizer step.", "not known", example="5 s"),
-        "duration": Key("time", "Length of the run.", "not known", example="54 d"),
+        "duration": Key("time", "Time of all steps, without saves and failures.", "not known", example="54 d"),
+        "steps": Key("integer", "Optimizer steps of the run.", "not known", example="950_000"),
+        "tokens": Key("number", "Tokens of the run.", "not known", example="15.6e12"),
+        "tokens_per_step": Key("number", "Tokens of one step.", "not known", example="16.8e6"),
+        "forward_backward": Key(
+            "time",
+            "Part of a step beside which an overlapped copy can run.",
+            "90 % of step_time (assumed)",
+            example="4.5 s",
+        ),
+        "start": Key("date", "When the run starts.", "not known", example="2026-12-01"),
     },
 )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ckptplan.spec.fields import LARGEST, LONGEST_TEXT, MOST_GPUS, SMALLEST
 from ckptplan.spec.schema import Form, Key
+from ckptplan.spec.spreads import LARGEST_CV, SPREADABLE
 from ckptplan.units import Dimension, unit_names
 
 _DIGITS = "[0-9]+(_[0-9]+)*"
@@ -15,14 +16,45 @@ _UP_TO_ONE = r"\+?(0*(\.[0-9]+)|0+\.?|0*1(\.0*)?)"
 _UP_TO_HUNDRED = r"\+?(0*[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+|0*100(\.0*)?)"
 _SCALED_DOWN = rf"\+?({_DIGITS}(\.[0-9]*)?|\.[0-9]+)[eE]-[0-9]+"
 _ABOVE_ZERO = r"(?=[\s+0_.]*[1-9])"
+_DATE = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[-+][0-9]{2}:[0-9]{2})?)?\s*$"
 # One line that is not blank, without control characters.
 _LINE = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
 
 
 def written(key: Key, *, least: float | None = None) -> dict[str, Any]:
     """What may be written for a value; ``least`` is its smallest number where that is not a general bound."""
+    value = _value(key, least)
+    return {"anyOf": [value, *_spread(key)]} if key.form in SPREADABLE and not key.exact else value
+
+
+def _spread(key: Key) -> list[dict[str, Any]]:
+    """A range, or a mean with its coefficient of variation; that the first value is the lower one no schema can say."""
+    unit = {"number": "", "fraction": r"\s*(%|percent)?"}.get(key.form, rf"\s*({_units(_dimension(key.form))})")
+    first = unit if key.form in {"number", "fraction"} else f"({unit})?"
+    return [
+        {"type": "string", "pattern": rf"^\s*{_NUMBER}{first}\s*\.\.\s*{_NUMBER}{unit}\s*$"},
+        {
+            "type": "object",
+            "properties": {
+                "mean": _value(key, None),
+                "cv": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_CV},
+            },
+            "required": ["mean", "cv"],
+            "additionalProperties": False,
+        },
+    ]
+
+
+def _value(key: Key, least: float | None) -> dict[str, Any]:
+    """One value, known exactly."""
+    if key.form == "date":
+        return {"type": "string", "pattern": _DATE}
     if key.form == "choice":
         return {"type": "string", "enum": list(key.choices)}
+    return _text_or_quantity(key, least)
+
+
+def _text_or_quantity(key: Key, least: float | None) -> dict[str, Any]:
     if key.form == "text":
         kinds = ["string", "number", "boolean"]
         return {"type": kinds, "minLength": 1, "maxLength": LONGEST_TEXT, "pattern": _LINE}

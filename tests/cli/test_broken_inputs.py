@@ -10,6 +10,7 @@ import pytest
 from ckptplan.load import shipped_configs
 from tests.cli.harness import Ran, ckptplan
 from tests.spec.broken import BROKEN
+from tests.spec.broken_run import BROKEN_RUN
 
 _LLAMA = next(config.path for config in shipped_configs() if config.name == "llama3-405b")
 
@@ -24,7 +25,7 @@ def check_refusal(ran: Ran, code: int = 1) -> None:
     assert ran.peak_bytes < 200_000_000
 
 
-@pytest.mark.parametrize("row", BROKEN, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", [*BROKEN, *BROKEN_RUN], ids=lambda row: row.id)
 def test_broken_spec(row: object, tmp_path: Path) -> None:
     """A broken spec ends in exit code 1 and a message that names the file."""
     path = tmp_path / "run.yaml"

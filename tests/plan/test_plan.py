@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ckptplan.cost.scenario import (
     Cluster,
+    Evidence,
     Failures,
     Layout,
     Mode,
@@ -35,7 +36,7 @@ def scenario(**changes: object) -> Scenario:
         name="test",
         model=Model(405e9, ledger("adam-14")),
         cluster=Cluster(16384, 8, Layout(data=128, tensor=8, pipeline=16)),
-        failures=Failures(54 * _DAY * 16384 / 419, "interruptions", 419),
+        failures=Failures(54 * _DAY * 16384 / 419, "interruptions", Evidence(419, 54 * _DAY * 16384)),
         saves=(Save("blocking", Mode.SHARDED, stall_s=60.0),),
         storage=Storage(write_bandwidth_bytes_per_s=2e12),
         restart=Restart(total_s=600.0),
@@ -135,7 +136,7 @@ def test_slow_down_is_part_of_the_stall() -> None:
 
 def test_few_failures_are_said() -> None:
     """Three counted failures do not make an MTBF: the plan says how uncertain it is."""
-    few = scenario(failures=Failures(1e9, "interruptions", 3))
+    few = scenario(failures=Failures(1e9, "interruptions", Evidence(3, 3e9)))
     assert any("only 3 failures" in warning for warning in plan(few).warnings)
     assert not any("failures were counted" in warning for warning in plan(scenario()).warnings)
 

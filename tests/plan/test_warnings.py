@@ -53,8 +53,8 @@ def test_host_memory_at_another_scale() -> None:
     """Buffers that fit 16,384 GPUs and not 1,024 are warned of at 1,024."""
     cluster = replace(scenario().cluster, host_memory_per_node_bytes=10e9)
     buffered = scenario(cluster=cluster, saves=(Save("background", Mode.ASYNCHRONOUS),))
-    assert not said("buffers", plan(buffered).warnings)
-    assert said("background at 1,024 GPUs: an asynchronous save buffers", plan(buffered, gpus=(1024,)).warnings)
+    assert not said("save needs", plan(buffered).warnings)
+    assert said("background at 1,024 GPUs: an asynchronous save needs", plan(buffered, gpus=(1024,)).warnings)
 
 
 def test_stall_shorter_than_the_copy() -> None:

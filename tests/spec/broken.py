@@ -110,8 +110,6 @@ _NUMBERS = [
     _value(_WRITE, "zero bandwidth", "0 GB/s", "zero", "2 TB/s"),
     _value(_STEP, "zero step", "0 s", "zero", "5 s"),
     _row("zero stall", "stall: 1 s", "stall: 0 s", 8, "save[1].stall", "zero", "100 ms"),
-    _row("count of zero", "{mtbf_per_gpu: 50_000 h}", "{interruptions: {count: 0, over: 54 d}}", 4,
-         "failures.interruptions.count", "zero", "over / 3"),
     _row("word for load", "{total: 10 min}", "{load: automatic}", 9, "restart.load", "not a time",
          "write auto, or a time with its unit such as 2 min"),
     _row("negative phase", "{total: 10 min}", "{detect: -1 s}", 9, "restart.detect", "negative", "60 s"),

@@ -7,6 +7,7 @@ import pytest
 from ckptplan.errors import InputError
 from ckptplan.spec.reading import read_spec
 from tests.spec.broken import BROKEN, GOOD, Broken
+from tests.spec.broken_run import BROKEN_RUN
 
 
 def test_the_good_spec_is_read_without_a_word() -> None:
@@ -15,11 +16,11 @@ def test_the_good_spec_is_read_without_a_word() -> None:
 
 
 def test_the_table_is_long_enough() -> None:
-    """At least sixty different broken specs are tried, each under its own name."""
-    assert len({row.id for row in BROKEN}) == len(BROKEN) >= 60
+    """At least 190 different broken specs are tried, each under its own name."""
+    assert len({row.id for row in [*BROKEN, *BROKEN_RUN]}) == len(BROKEN) + len(BROKEN_RUN) >= 190
 
 
-@pytest.mark.parametrize("row", BROKEN, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", [*BROKEN, *BROKEN_RUN], ids=lambda row: row.id)
 def test_a_fault_is_reported_with_place_and_hint(row: Broken) -> None:
     """A broken spec ends in one problem with its line, key, message and hint, in plain ASCII."""
     with pytest.raises(InputError) as caught:

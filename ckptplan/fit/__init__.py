@@ -1,0 +1,1 @@
+"""From what was counted to a rate and how well it is known: pure numpy."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ckptplan import __version__
-from ckptplan.cli import configs, methods, online, optimize, size, spec
+from ckptplan.cli import configs, methods, online, optimize, simulate, size, spec
 
 _EPILOG = (
     "Exit codes: 0 ok; 1 the input is wrong or has no answer; 2 usage; 3 a requested check failed; 70 a bug; "
@@ -44,6 +44,7 @@ def _main(
 
 
 app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
+app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
 app.command("online", short_help="An interval that follows the failures of the run itself.")(online.online)
 app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
 app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)

@@ -25,12 +25,12 @@ def one_of(value: str, valid: Sequence[str], option: str) -> str:
     raise UsageError(f"{option} {value}: not known", hint=hint)
 
 
-def methods_named(names: Sequence[str] | None) -> tuple[str, ...]:
-    """The methods asked for, in the registry's order; all of them by default."""
+def methods_named(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The methods asked for, in the registry's order; None by default: those that say something about the run."""
     from ckptplan.plan import METHOD_NAMES
 
     if not names:
-        return METHOD_NAMES
+        return None
     wanted = {one_of(name, METHOD_NAMES, "--method") for name in names}
     return tuple(name for name in METHOD_NAMES if name in wanted)
 

@@ -18,11 +18,14 @@ from ckptplan.cli.options import (
     OutputOption,
     PriceOption,
     QuietOption,
+    SeedOption,
     SetOption,
     SpecsArgument,
     StepsOption,
     StrategyOption,
+    StrictOption,
     TrainerOption,
+    VerifyOption,
 )
 from ckptplan.errors import CheckFailed, Problem, UsageError
 
@@ -45,6 +48,9 @@ def optimize(
     trainer: TrainerOption = None,
     keep: KeepOption = 3,
     fail_under: FailUnderOption = None,
+    strict: StrictOption = False,
+    verify: VerifyOption = False,
+    seed: SeedOption = 0,
     quiet: QuietOption = False,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
@@ -73,6 +79,9 @@ def optimize(
         strategies=strategy,
         sets=set_ or [],
         price=gpu_hour_price,
+        strict=strict,
+        seed=seed,
+        verify=verify,
     )
     if quiet:
         text = "".join(f"{_number(plan)}\n" for _, plan in plans)
@@ -127,10 +136,13 @@ def _plan_all(
     strategies: list[str] | None,
     sets: list[str],
     price: float | None,
+    strict: bool,
+    seed: int,
+    verify: bool,
 ) -> list[tuple[Spec, Plan]]:
     from ckptplan.cli.choices import methods_named, scales, times, with_strategies
     from ckptplan.load import load
-    from ckptplan.plan import plan
+    from ckptplan.plan import Unsure, plan
 
     wanted = methods_named(methods)
     intervals_s = times(intervals, "--interval")
@@ -147,6 +159,10 @@ def _plan_all(
                 steps=steps,
                 gpus=counts,
                 gpu_hour_price=price,
+                strict=strict,
+                unsure=Unsure(spec.spreads, spec.with_values) if spec.spreads else None,
+                verify=verify,
+                seed=seed,
             ),
         )
         for spec in loaded
@@ -211,14 +227,21 @@ def _best_for(plan: Plan, trainer: Trainer) -> Record:
 
 
 def _check(plans: list[tuple[Spec, Plan]], fail_under: float | None) -> None:
+    """Whether the formula held, where that was asked, and whether goodput is high enough."""
+    failed = [
+        Problem(f"{plan.name}: the formula does not hold against the simulation (asked by --verify)")
+        for _, plan in plans
+        if plan.verification is not None and not plan.verification.holds
+    ]
+    failed += [] if fail_under is None else _below(plans, fail_under)
+    if failed:
+        raise CheckFailed(failed)
+
+
+def _below(plans: list[tuple[Spec, Plan]], fail_under: float) -> Iterator[Problem]:
     """Judge what would be typed: the given intervals if there are any, else the best plan; at the planned scale."""
-    if fail_under is None:
-        return
-    failed = []
     for _, plan in plans:
         worst = min(plan.given() or (plan.best,), key=lambda record: record.goodput_typed)
         if not worst.goodput_typed >= fail_under:
             text = f"{plan.name}: goodput {worst.goodput_typed:.4f} of {worst.strategy} is below {fail_under:g}"
-            failed.append(Problem(f"{text} (asked by --fail-under)"))
-    if failed:
-        raise CheckFailed(failed)
+            yield Problem(f"{text} (asked by --fail-under)")

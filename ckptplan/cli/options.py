@@ -50,7 +50,11 @@ GpusOption = Annotated[
 ]
 MethodOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", envvar="CKPTPLAN_METHOD", help="young, daly or exact; default all. Repeatable."),
+    typer.Option(
+        metavar="NAME",
+        envvar="CKPTPLAN_METHOD",
+        help="young, daly, exact, or renewal (other failure laws). Repeatable.",
+    ),
 ]
 StrategyOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable.")
@@ -76,5 +80,14 @@ FailUnderOption = Annotated[
         max=1.0,
         help="Exit 3 if goodput is lower: of the given intervals, else of the best plan.",
     ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse an interval below the flush, or buffers that do not fit.")
+]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Simulate the recommended plan, and say whether the formula holds.")
+]
+SeedOption = Annotated[
+    int, typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed of all random numbers.", show_default=True)
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number to type.")]

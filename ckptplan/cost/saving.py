@@ -141,8 +141,8 @@ def _copy_out(save: Save, scenario: Scenario, copy_s: float) -> tuple[float, flo
 
     if save.stall_s is not None:
         return save.stall_s, max(copy_s - save.stall_s, 0.0)
-    blocking_s = float(overlapped_copy_stall(copy_s, forward_backward_s(save, scenario)))
-    return blocking_s, copy_s - blocking_s
+    copy = overlapped_copy_stall(copy_s, forward_backward_s(save, scenario))
+    return float(copy.stall_s), float(copy.hidden_s)
 
 
 def forward_backward_s(save: Save, scenario: Scenario) -> float:

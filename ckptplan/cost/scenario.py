@@ -251,6 +251,13 @@ class Training:
     forward_backward_s: float | None = None  # of one step, the part before the optimizer step
     start: datetime | None = None
 
+    @property
+    def work_s(self) -> float | None:
+        """Time of all steps at full speed, if the work is known."""
+        if self.steps is not None and self.step_time_s is not None:
+            return self.steps * self.step_time_s
+        return self.duration_s
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:

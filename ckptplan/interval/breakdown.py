@@ -54,7 +54,7 @@ class _Process(NamedTuple):
     save_part: Floats  # d_eff/P
     x: Floats  # P/M
     save: Floats  # d_eff/M
-    floor: Floats  # om F/M
+    exposed: Floats  # om F/M, work at risk until the flush ends
     running: Floats  # 1/A, the share of wall time outside recoveries
     restart: Floats  # (A - 1)/A
 
@@ -69,6 +69,7 @@ def exact_shares(
     strike: Strike = Strike.DR,
     flush: npt.ArrayLike = 0.0,
     speed: npt.ArrayLike = 1.0,
+    in_flight: npt.ArrayLike = 1,
 ) -> Shares:
     """Exact shares of wall time at any interval, under exponential failures.
 
@@ -88,24 +89,26 @@ def exact_shares(
         Background flush of one save, F; 0 for a synchronous save. [s]
     speed : array_like
         Training speed during the flush, om. [1]
+    in_flight : array_like
+        Saves whose flush may be under way at one time. [1]
 
     Returns
     -------
     Shares
         ``save`` counts the saves that were kept; ``rework`` is everything between the newest durable save and
-        the failure, aborted saves included. nan for input outside its domain, and for an interval below ``om
-        F``, which would start a save before the last one is durable.
+        the failure, aborted saves included. nan for input outside its domain, and for an interval below
+        `interval_floor`: ``om F`` for one save in flight, which must be durable before the next one starts.
 
     Notes
     -----
     With ``P = W + d + (1 - om) F``, ``q = x/(exp(x) - 1)`` at x = P/M, and A from `recovery_factor`:
     useful = (W/P) q exp(-om F/M)/A. Daly 2006, Herault and Robert 2015 for F = 0; the flush: Vaidya 1997.
     """
-    p = _process((interval, stall, mtbf, downtime, restart, flush, speed), strike)
+    p = _process((interval, stall, mtbf, downtime, restart, flush, speed, in_flight), strike)
     with np.errstate(all="ignore"):
-        survives = np.exp(-p.floor)
+        survives = np.exp(-p.exposed)
         kept = decay_ratio(p.x) * survives * p.running
-        rework = (decay_deficit(p.x) * survives - np.expm1(-p.floor)) * p.running
+        rework = (decay_deficit(p.x) * survives - np.expm1(-p.exposed)) * p.running
         return Shares(p.useful_part * kept, p.save_part * kept, rework, p.restart)
 
 
@@ -135,7 +138,7 @@ def gross_shares(
     ``save = (exp(-W/M) - exp(-P/M))/(1 - exp(-P/M))/A``; for ``rework`` the difference
     ``1 - exp(-w) - w exp(-x)`` at w = W/M is split into two positive terms.
     """
-    p = _process((interval, stall, mtbf, downtime, restart, 0.0, 1.0), strike)
+    p = _process((interval, stall, mtbf, downtime, restart, 0.0, 1.0, 1), strike)
     with np.errstate(all="ignore"):
         w = p.useful_part * p.x
         struck = -np.expm1(-p.x)
@@ -157,12 +160,13 @@ def exact_goodput(
     strike: Strike = Strike.DR,
     flush: npt.ArrayLike = 0.0,
     speed: npt.ArrayLike = 1.0,
+    in_flight: npt.ArrayLike = 1,
 ) -> Floats:
     """Useful work over wall time at any interval, under exponential failures.
 
     Parameters
     ----------
-    interval, stall, mtbf, downtime, restart, strike, flush, speed
+    interval, stall, mtbf, downtime, restart, strike, flush, speed, in_flight
         As for `exact_shares`. [s, 1]
 
     Returns
@@ -174,9 +178,9 @@ def exact_goodput(
     -----
     ``(W/M) exp(-om F/M) / (A (exp(P/M) - 1))`` (Daly 2006; Herault and Robert 2015; Vaidya 1997).
     """
-    p = _process((interval, stall, mtbf, downtime, restart, flush, speed), strike)
+    p = _process((interval, stall, mtbf, downtime, restart, flush, speed, in_flight), strike)
     with np.errstate(all="ignore"):
-        return np.asarray(p.useful_part * decay_ratio(p.x) * np.exp(-p.floor) * p.running)
+        return np.asarray(p.useful_part * decay_ratio(p.x) * np.exp(-p.exposed) * p.running)
 
 
 def lost_per_failure(
@@ -186,12 +190,13 @@ def lost_per_failure(
     *,
     flush: npt.ArrayLike = 0.0,
     speed: npt.ArrayLike = 1.0,
+    in_flight: npt.ArrayLike = 1,
 ) -> Floats:
     """Mean time between the state that a failure goes back to and the failure, on the training timeline.
 
     Parameters
     ----------
-    interval, stall, mtbf, flush, speed
+    interval, stall, mtbf, flush, speed, in_flight
         As for `exact_shares`. [s, 1]
 
     Returns
@@ -205,19 +210,20 @@ def lost_per_failure(
     ``M - W p - P p/(exp(P/M) - 1)`` with ``p = exp(-(P + om F)/M)``, from the process of Vaidya 1997; the
     state saved is the one at the start of the stall.
     """
-    p = _process((interval, stall, mtbf, 0.0, 0.0, flush, speed), Strike.SAFE)
+    p = _process((interval, stall, mtbf, 0.0, 0.0, flush, speed, in_flight), Strike.SAFE)
     with np.errstate(all="ignore"):
-        rework = decay_deficit(p.x) * np.exp(-p.floor) - np.expm1(-p.floor)
-        stalled = p.save * np.exp(-(p.x + p.floor))
+        rework = decay_deficit(p.x) * np.exp(-p.exposed) - np.expm1(-p.exposed)
+        stalled = p.save * np.exp(-(p.x + p.exposed))
         return np.asarray(np.asarray(mtbf, dtype=np.float64) * (rework + stalled))
 
 
 def _process(arguments: tuple[npt.ArrayLike, ...], strike: Strike) -> _Process:
     """Everything over the MTBF, in one shape, nan where the input is outside its domain."""
     arrays = (np.asarray(value, dtype=np.float64) for value in arguments)
-    W, d, M, D, R, F, om = np.broadcast_arrays(*arrays)
+    W, d, M, D, R, F, om, b = np.broadcast_arrays(*arrays)
     with np.errstate(all="ignore"):
-        floor, d_eff = interval_floor(F, om), effective_stall(d, F, om)
+        exposed, d_eff = om * F, effective_stall(d, F, om)
+        floor = interval_floor(F, om, in_flight=b, stall=d)
         valid = (floor * (1.0 - _FLOOR_TOLERANCE) <= W) & (W >= 0.0) & (d >= 0.0) & (M > 0.0)
         valid &= (F >= 0.0) & (om >= 0.0) & (om <= 1.0) & (D >= 0.0) & (R >= 0.0)
         # Without a stall all of a period is work, also in the limit of an interval of 0.
@@ -227,7 +233,7 @@ def _process(arguments: tuple[npt.ArrayLike, ...], strike: Strike) -> _Process:
             save_part=np.where(d_eff == 0.0, 0.0, d_eff / (W + d_eff)),
             x=np.where(valid, (W + d_eff) / M, np.nan),
             save=d_eff / M,
-            floor=floor / M,
+            exposed=exposed / M,
             running=np.where(valid, 1.0 / recovery_factor(M, D, R, strike), np.nan),
             restart=np.where(valid, recovery_share(M, D, R, strike), np.nan),
         )

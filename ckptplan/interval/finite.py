@@ -1,4 +1,4 @@
-"""A finite amount of work: expected time, its variance, and the best number of pieces."""
+"""A finite amount of work: expected time, its variance, failures and saves on the way, and the best pieces."""
 
 from __future__ import annotations
 
@@ -9,18 +9,30 @@ import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
 from ckptplan.interval.blocks import Floats
-from ckptplan.interval.elementary import ceil_to_whole, decay_deficit
-from ckptplan.interval.exact import exact_interval
+from ckptplan.interval.elementary import expm1_minus, expm1_minus_two
+from ckptplan.interval.finite_pieces import FinitePlan, best_finite_plan
+from ckptplan.interval.finite_process import FiniteRun, finite_run
 from ckptplan.interval.recovery import recovery_factor
 
+__all__ = [
+    "Counts",
+    "FinitePlan",
+    "FiniteRun",
+    "best_finite_plan",
+    "expected_counts",
+    "expected_time",
+    "finite_run",
+    "stretch_variance",
+    "time_variance",
+]
 
-class FinitePlan(NamedTuple):
-    """The best division of a finite amount of work; the last piece ends without a save."""
 
-    pieces: Floats  # [1]
-    mean_s: Floats  # expected wall time [s]
-    work_piece_s: Floats  # work in each piece but the last [s]
-    last_piece_s: Floats  # work in the last piece [s]
+class Counts(NamedTuple):
+    """Expected numbers of one run [1]; saves started are those made durable and those aborted."""
+
+    failures: Floats
+    saves_durable: Floats
+    saves_aborted: Floats
 
 
 def expected_time(
@@ -32,19 +44,16 @@ def expected_time(
     downtime: npt.ArrayLike = 0.0,
     restart: npt.ArrayLike = 0.0,
     strike: Strike = Strike.DR,
+    flush: npt.ArrayLike = 0.0,
+    speed: npt.ArrayLike = 1.0,
+    in_flight: npt.ArrayLike = 1.0,
 ) -> Floats:
     """Expected wall time of a finite amount of work: a save after every interval, none after the last piece.
 
     Parameters
     ----------
-    work : array_like
-        Work to do, S. [s]
-    interval : array_like
-        Work between two saves, W. [s]
-    stall, mtbf, downtime, restart : array_like
-        d, M, D and R. [s]
-    strike : Strike
-        Which part of a recovery a further failure may strike.
+    work, interval, stall, mtbf, downtime, restart, strike, flush, speed, in_flight
+        As for `finite_run`. [s, 1]
 
     Returns
     -------
@@ -53,15 +62,22 @@ def expected_time(
 
     Notes
     -----
-    ``A M (n (exp((W + d)/M) - 1) + exp(r/M) - 1)`` with n = ceil(S/W) - 1 saves and a last piece r = S - n W
-    (Daly 2006; Herault and Robert 2015). Work that is a multiple of W has one save fewer than pieces.
+    ``A M [n (exp(P/M) - 1) exp(om F/M) + exp(r/M) - 1]``: Daly 2006, Herault and Robert 2015 for F = 0; with a
+    flush, from the recursion over the saves that remain, in the process of Vaidya 1997.
     """
-    S, W, d, M = (np.asarray(v, dtype=np.float64) for v in (work, interval, stall, mtbf))
-    A = recovery_factor(M, downtime, restart, strike)
-    with np.errstate(all="ignore"):
-        saves, last = _pieces(S, W)
-        exposed = saves * np.expm1((W + d) / M) + np.expm1(last / M)
-        return np.where(_valid(S, W, d, M), A * M * exposed, np.nan)
+    run = finite_run(
+        work,
+        interval,
+        stall,
+        mtbf,
+        downtime=downtime,
+        restart=restart,
+        strike=strike,
+        flush=flush,
+        speed=speed,
+        in_flight=in_flight,
+    )
+    return np.asarray(recovery_factor(mtbf, downtime, restart, strike) * _time_in_training(run))
 
 
 def time_variance(
@@ -71,101 +87,126 @@ def time_variance(
     mtbf: npt.ArrayLike,
     *,
     recovery: npt.ArrayLike = 0.0,
+    downtime: npt.ArrayLike = 0.0,
+    restart: npt.ArrayLike = 0.0,
+    strike: Strike = Strike.DR,
+    flush: npt.ArrayLike = 0.0,
+    speed: npt.ArrayLike = 1.0,
+    in_flight: npt.ArrayLike = 1.0,
 ) -> Floats:
-    """Variance of the time of `expected_time`, for recoveries of fixed length that failures do not strike.
+    """Variance of the time of `expected_time`.
 
     Parameters
     ----------
-    work, interval, stall, mtbf : array_like
-        S, W, d and M. [s]
+    work, interval, stall, mtbf, downtime, restart, strike, flush, speed, in_flight
+        As for `finite_run`. [s, 1]
     recovery : array_like
-        Whole recovery per failure, D + R. [s]
+        Recovery per failure that no failure strikes, beside D and R. [s]
 
     Returns
     -------
     ndarray
-        Variance. [s^2]
+        Variance; relative error about 1e-15 times ``1 + (om F + struck recovery)/P``. [s^2]
 
     Notes
     -----
-    Pieces are independent. In one, failures are geometric, and the time lost to each is an exponential time
-    cut at the length of the piece; the variance of a random sum does the rest.
+    The Laplace transform of the time factors into those of single stretches (`FiniteRun.stretches`), so its
+    variance is the weighted sum of theirs. For one of length ``x M``, with ``o = exp(x) - 1``, a loss of U per
+    failure besides the work, and ``E2, E3`` the exponential less its first two and three terms, it is
+    ``M^2 (2 E3 + E2^2) + 2 (1 + o) M E2 U + o (1 + o) U^2``: no term is negative.
     """
-    S, W, d, M, Q = (np.asarray(v, dtype=np.float64) for v in (work, interval, stall, mtbf, recovery))
+    run = finite_run(
+        work,
+        interval,
+        stall,
+        mtbf,
+        downtime=downtime,
+        restart=restart,
+        strike=strike,
+        flush=flush,
+        speed=speed,
+        in_flight=in_flight,
+    )
+    extra = np.asarray(recovery, dtype=np.float64)
+    U = run.unstruck_s + np.where(extra >= 0.0, extra, np.nan)
     with np.errstate(all="ignore"):
-        saves, last = _pieces(S, W)
-        total = saves * _piece_variance(W + d, M, Q) + _piece_variance(last, M, Q)
-        return np.where(_valid(S, W, d, M) & (Q >= 0.0), total, np.nan)
+        last, struck, piece, exposed = (w * stretch_variance(L, run.mtbf_s, U) for w, L in run.stretches)
+        saved = np.where(run.saves > 0.0, piece + exposed, 0.0)
+        return np.where(np.isposinf(last) | np.isposinf(piece), np.inf, last + struck + saved)
 
 
-def best_finite_plan(
+def expected_counts(
     work: npt.ArrayLike,
+    interval: npt.ArrayLike,
     stall: npt.ArrayLike,
     mtbf: npt.ArrayLike,
     *,
     downtime: npt.ArrayLike = 0.0,
     restart: npt.ArrayLike = 0.0,
     strike: Strike = Strike.DR,
-) -> FinitePlan:
-    """The division of a finite amount of work that minimises expected wall time.
+    flush: npt.ArrayLike = 0.0,
+    speed: npt.ArrayLike = 1.0,
+    in_flight: npt.ArrayLike = 1.0,
+) -> Counts:
+    """Expected numbers of failures and of saves until a finite amount of work is done.
 
     Parameters
     ----------
-    work : array_like
-        Work to do, S. [s]
-    stall, mtbf, downtime, restart : array_like
-        d, M, D and R. [s]
-    strike : Strike
-        Which part of a recovery a further failure may strike.
+    work, interval, stall, mtbf, downtime, restart, strike, flush, speed, in_flight
+        As for `finite_run`. [s, 1]
 
     Returns
     -------
-    FinitePlan
-        Number of pieces, expected wall time, and their lengths.
+    Counts
+        Failures, those inside recoveries included; saves made durable; saves that a failure struck in their
+        stall or their flush.
 
     Notes
     -----
-    All attempts (work and save) have the same length, so the last piece, which has no save, is longer by d.
-    Its expected time ``A M K (exp((S + (K - 1) d)/(K M)) - 1)`` is unimodal in K, with the continuous optimum
-    at ``(S - d)/W*`` (Daly 2006): the best K is 1 or one of the two whole numbers around that.
+    Failures come at the rate 1/M while their clock runs. Every save of the division becomes durable exactly
+    once, and each one started does so with probability ``exp(-(d + F)/M)``, whatever came before: so
+    ``n exp((d + F)/M)`` are started.
     """
-    S, d, M = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (work, stall, mtbf)))
-    A = recovery_factor(M, downtime, restart, strike)
+    run = finite_run(
+        work,
+        interval,
+        stall,
+        mtbf,
+        downtime=downtime,
+        restart=restart,
+        strike=strike,
+        flush=flush,
+        speed=speed,
+        in_flight=in_flight,
+    )
+    d, F = np.asarray(stall, dtype=np.float64), np.asarray(flush, dtype=np.float64)
     with np.errstate(all="ignore"):
-        around = np.maximum(1.0, np.floor((S - d) / exact_interval(d, M)))
-        K = np.ones_like(S)
-        for candidate in (around, around + 1.0):
-            K = np.where(_attempts(candidate, S, d, M) < _attempts(K, S, d, M), candidate, K)
-        piece = (S + (K - 1.0) * d) / K - d
-        valid = (S > 0.0) & (d > 0.0) & (M > 0.0)
-        mean = np.where(valid, A * M * _attempts(K, S, d, M), np.nan)
-        alone = K == 1.0
-        return FinitePlan(
-            pieces=np.where(valid, K, np.nan),
-            mean_s=mean,
-            work_piece_s=np.where(valid, np.where(alone, S, piece), np.nan),
-            last_piece_s=np.where(valid, np.where(alone, S, piece + d), np.nan),
-        )
+        failures = np.exp(run.struck_s / run.mtbf_s) * _time_in_training(run) / run.mtbf_s
+        return Counts(failures, run.saves, np.asarray(run.saves * np.expm1((d + F) / run.mtbf_s)))
 
 
-def _attempts(K: Floats, S: Floats, d: Floats, M: Floats) -> Floats:
-    """Expected time outside recoveries over the MTBF, of K attempts of equal length."""
-    return np.asarray(K * np.expm1((S + (K - 1.0) * d) / (K * M)))
+def _time_in_training(run: FiniteRun) -> Floats:
+    """Expected wall time outside recoveries. [s]."""
+    M = run.mtbf_s
+    with np.errstate(all="ignore"):
+        saved = np.expm1(run.period_s / M) * np.exp(run.exposed_s / M)
+        pieces = np.where(run.saves > 0.0, run.saves * saved, 0.0 * run.saves)
+        return np.asarray(M * (pieces + np.expm1(run.last_piece_s / M)))
 
 
-def _pieces(S: Floats, W: Floats) -> tuple[Floats, Floats]:
-    """Number of saves, and the work after the last one, in (0, W]."""
-    saves = np.maximum(ceil_to_whole(S / W) - 1.0, 0.0)
-    return saves, S - saves * W
+def stretch_variance(length: Floats, mtbf: Floats | float, unstruck: Floats | float) -> Floats:
+    """Variance of the time to get through a stretch without a failure, each of which costs a fixed time besides.
 
+    Parameters
+    ----------
+    length, mtbf, unstruck : ndarray
+        The stretch, M, and what a failure costs besides the time in the stretch, U. [s]
 
-def _piece_variance(p: Floats, M: Floats, Q: Floats) -> Floats:
-    """Variance of the time of one piece of length p, recoveries included."""
-    odds = np.expm1(p / M)  # mean number of failures, (1 - e)/e
-    mean_lost = M * decay_deficit(p / M)
-    second_moment = 2.0 * M * M - (p * p + 2.0 * p * M) / odds
-    return np.asarray(odds * (second_moment - mean_lost**2) + odds * (1.0 + odds) * (mean_lost + Q) ** 2)
-
-
-def _valid(S: Floats, W: Floats, d: Floats, M: Floats) -> npt.NDArray[np.bool_]:
-    return np.asarray((S > 0.0) & (W > 0.0) & (d >= 0.0) & (M > 0.0))
+    Returns
+    -------
+    ndarray
+        Variance, see `time_variance`. [s^2]
+    """
+    M, U, x = mtbf, unstruck, length / mtbf
+    odds, two, three = np.expm1(x), expm1_minus(x), expm1_minus_two(x)
+    return np.asarray(M * M * (2.0 * three + two * two) + (1.0 + odds) * U * (2.0 * M * two + odds * U))

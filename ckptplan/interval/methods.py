@@ -18,17 +18,18 @@ class Method(NamedTuple):
     """One way from a stall and an MTBF to an interval, with its texts.
 
     ``function`` takes the (effective) stall and the MTBF of the whole job [s] and gives the work between
-    saves [s]. ``accounting`` says which account of wall time belongs to it.
+    saves [s]; None where the interval depends on more: the law of the failures, the restart. ``accounting`` says
+    which account of wall time belongs to it.
     """
 
     name: str
-    function: Callable[[npt.ArrayLike, npt.ArrayLike], Floats]
+    function: Callable[[npt.ArrayLike, npt.ArrayLike], Floats] | None
     title: str
     equation: str
     assumptions: tuple[str, ...]
     validity: str
     source: str
-    accounting: Literal["first order", "exact"]
+    accounting: Literal["first order", "exact", "law"]
 
 
 _PROCESS = (
@@ -90,4 +91,25 @@ _EXACT = Method(
     accounting="exact",
 )
 
-METHODS: Mapping[str, Method] = MappingProxyType({m.name: m for m in (_YOUNG, _DALY, _EXACT)})
+_RENEWAL = Method(
+    name="renewal",
+    function=None,
+    title="Best interval for any failure law",
+    equation="W that maximises W sum_k S(Q + k P + om F) / C; S: survival, Q: recovery that is struck, C: mean cycle",
+    assumptions=(
+        "gaps between failures are independent and have the law of the spec",
+        "a failure goes back to the last complete save",
+        "the clock of the failures starts afresh when training resumes (safe), or at every failure (R, DR)",
+    ),
+    validity=(
+        "any law with a mean; periodic saves only: for a falling hazard saving often right after a restart gains "
+        "a little more. Exponential failures give the exact interval."
+    ),
+    source=(
+        "M. Bougeret et al., Checkpointing strategies for parallel jobs, SC (2011); Y. Ling, J. Mi, X. Lin, A "
+        "variational calculus approach to optimal checkpoint placement, IEEE Transactions on Computers 50 (2001)"
+    ),
+    accounting="law",
+)
+
+METHODS: Mapping[str, Method] = MappingProxyType({m.name: m for m in (_YOUNG, _DALY, _EXACT, _RENEWAL)})

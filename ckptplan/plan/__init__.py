@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckptplan.plan.pipeline import METHOD_NAMES, plan
+from ckptplan.plan.pipeline import METHOD_NAMES, Unsure, plan
 from ckptplan.plan.record import Plan, Record
 
-__all__ = ["METHOD_NAMES", "Plan", "Record", "plan"]
+__all__ = ["METHOD_NAMES", "Plan", "Record", "Unsure", "plan"]

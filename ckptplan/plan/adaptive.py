@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.interval.online import adaptive_cycle_goodput
@@ -11,6 +11,7 @@ from ckptplan.online.rules import checkfreq_steps, overhead_budget_interval
 from ckptplan.plan.case import Case, cases_of
 
 _SEEN = (0, 1, 5, 20)
+_Row: TypeAlias = tuple[str, int | None, float | None, float]  # rule, failures seen, interval [s], goodput
 _TOO_LONG = 10.0  # how far a data sheet may be from a cluster
 
 
@@ -73,7 +74,7 @@ def adaptive_plan(
     prior_s = case.mtbf_s if prior_mtbf_s is None else prior_mtbf_s
     best_s = case.optimum("exact")
     best = float(case.exponential_shares(best_s).goodput)
-    rows = [("exact, the MTBF known", None, best_s, best)]
+    rows: list[_Row] = [("exact, the MTBF known", None, best_s, best)]
     rows += _posterior(case, "posterior", prior_s, prior_shape, _SEEN)
     rows += _posterior(case, f"posterior, prior {_TOO_LONG:g} x as long", _TOO_LONG * prior_s, prior_shape, _SEEN[:3])
     rows += _budgets(case, budget)
@@ -90,9 +91,6 @@ def adaptive_plan(
         budget=budget,
         records=tuple(_record(case, row, best) for row in rows),
     )
-
-
-_Row = tuple[str, int | None, float | None, float]
 
 
 def _posterior(case: Case, name: str, prior_s: float, shape: float, seen: tuple[int, ...]) -> Iterator[_Row]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ckptplan.cost.scenario import Mode, Scenario, Strike
+from ckptplan.cost.scenario import LawName, Mode, Scenario, Strike
 from ckptplan.cost.size import total_bytes
 from ckptplan.cost.write import aggregate_write_time
 from ckptplan.plan.case import Case
-from ckptplan.units import format_rate, format_size, format_time
+from ckptplan.units import format_percent, format_rate, format_size, format_time
 
 _STRIKES = {
     Strike.DR: "failures may strike work, saves and the whole recovery (DR)",
@@ -40,7 +40,7 @@ def assumptions(scenario: Scenario, cases: Sequence[Case], scales: Sequence[int]
 
 
 def _assumptions(scenario: Scenario, cases: Sequence[Case], scales: Sequence[int]) -> Iterator[str]:
-    yield "failures are independent, exponential, and scale with the number of GPUs"
+    yield _of_failures(scenario)
     yield _STRIKES[scenario.failures_strike]
     if scenario.failures_strike is Strike.R and cases[0].restart.downtime_s == 0:
         yield "all of the recovery is restart, as no downtime (detect, replace) is given"
@@ -55,13 +55,48 @@ def _assumptions(scenario: Scenario, cases: Sequence[Case], scales: Sequence[int
             "measured runs lose 2 to 55 %: compare step times inside and outside a save"
         )
     if any(case.save.mode is Mode.ASYNCHRONOUS for case in cases):
-        yield "no host copy survives a failure: each one goes back to the newest flushed save"
+        yield _of_host_copies(scenario)
+    for case in cases:
+        yield from _of_background(case)
     for case in cases:
         if case.save.mode is Mode.GATHERED:
             memory = format_size(case.save.host_memory_per_node_bytes)
             yield f"{case.save.name}: one host holds all {memory}, and getting it there takes no time"
     if len(scales) > 1 and _held(scenario):
         yield f"{', '.join(_held(scenario))}: as given at every number of GPUs"
+
+
+def _of_failures(scenario: Scenario) -> str:
+    """The law of the failures, in one sentence."""
+    law = scenario.failures.law
+    if law.name is LawName.EXPONENTIAL:
+        return "failures are independent, exponential, and scale with the number of GPUs"
+    if law.name is LawName.RECORDED:
+        return (
+            f"gaps between failures are independent and like the {len(law.gaps_s):,} recorded ones, scaled to the MTBF"
+        )
+    shape = f"{'sigma' if law.name is LawName.LOGNORMAL else 'shape'} {law.shape:g}"
+    if law.of_nodes:
+        return f"the failures of each node are {law.name} ({shape}); a node keeps its age when another one fails"
+    return f"gaps between failures of the job are independent and {law.name} ({shape}); their mean scales with the GPUs"
+
+
+def _of_host_copies(scenario: Scenario) -> str:
+    survives = scenario.failures.host_copy_survives
+    if survives == 0.0 or scenario.failures.law.name is not LawName.EXPONENTIAL:
+        return "no host copy survives a failure: each one goes back to the newest flushed save"
+    return (
+        f"the host copy survives {format_percent(survives)} of the failures, which go back to the newest copy and "
+        "flush it again; the others go back to the newest flushed save"
+    )
+
+
+def _of_background(case: Case) -> Iterator[str]:
+    save = case.save
+    if save.in_flight > 1:
+        yield f"{save.name}: {save.in_flight} flushes at one time are each as fast as one alone, up to write_bandwidth"
+    if save.hidden_copy_s > 0.0:
+        yield f"{save.name}: {format_time(save.hidden_copy_s)} of the copy-out runs beside forward and backward, free"
 
 
 def _held(scenario: Scenario) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.restart import RestartCost, restart_cost
 from ckptplan.cost.saving import SaveCost, save_cost
-from ckptplan.cost.scenario import Scenario, Strike
+from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName, Scenario, Strike
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.interval.breakdown import Shares, exact_shares
+from ckptplan.interval.elementary import ceil_to_whole
 from ckptplan.interval.methods import METHODS
 from ckptplan.interval.steps import whole_steps
 
@@ -23,6 +26,9 @@ class Case(NamedTuple):
     save: SaveCost
     strike: Strike
     step_time_s: float | None
+    law: Law = EXPONENTIAL
+    nodes: int = 1
+    host_copy_survives: float = 0.0
 
     @property
     def effective_stall_s(self) -> float:
@@ -31,20 +37,53 @@ class Case(NamedTuple):
 
     @property
     def floor_s(self) -> float:
-        """Least work between saves: the flush must have ended."""
-        return float(interval_floor(self.save.flush_s, self.speed))
+        """Least work between saves: one of the flushes in flight must have ended, and all of them share the storage."""
+        save = self.save
+        floor = float(interval_floor(save.flush_s, self.speed, in_flight=save.in_flight, stall=save.stall_s))
+        if save.in_flight > 1:
+            floor = max(floor, save.transfer_s - self.effective_stall_s)
+        return floor
 
     @property
     def speed(self) -> float:
         """Training speed while a flush runs."""
         return self.save.training_speed_while_flushing
 
+    @property
+    def is_exponential(self) -> bool:
+        """Whether the failures of the job have no memory."""
+        return self.law.name is LawName.EXPONENTIAL
+
+    @property
+    def method(self) -> str:
+        """The method that knows all of the law of the failures."""
+        return "exact" if self.is_exponential else "renewal"
+
+    @property
+    def copy_survives(self) -> float:
+        """Fraction of the failures that a background save need not fear while it flushes."""
+        counted = self.save.flush_s > 0.0 and self.save.in_flight == 1 and self.is_exponential
+        return self.host_copy_survives if counted else 0.0
+
     def optimum(self, method: str) -> float:
         """Interval by a method, raised to the floor that the flush sets, in seconds."""
-        return max(float(METHODS[method].function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
+        function = METHODS[method].function
+        if function is None or (method == "exact" and self.copy_survives > 0.0):
+            from ckptplan.plan.account import best_interval
+
+            return max(best_interval(self), self.floor_s)
+        return max(float(function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
 
     def shares(self, interval_s: float) -> Shares:
-        """Exact shares of wall time at an interval."""
+        """Shares of wall time at an interval, by the law of the failures."""
+        if self.is_exponential and self.copy_survives == 0.0:
+            return self.exponential_shares(interval_s)
+        from ckptplan.plan.account import shares
+
+        return shares(self, interval_s)
+
+    def exponential_shares(self, interval_s: float) -> Shares:
+        """Exact shares if failures were exponential and no host copy survived one."""
         return exact_shares(
             interval_s,
             self.save.stall_s,
@@ -54,31 +93,29 @@ class Case(NamedTuple):
             strike=self.strike,
             flush=self.save.flush_s,
             speed=self.speed,
+            in_flight=self.save.in_flight,
         )
 
     def goodput(self, interval_s: float) -> float:
-        """Exact goodput of an interval."""
+        """Goodput of an interval, by the law of the failures."""
         return float(self.shares(interval_s).goodput)
 
     def goodput_of_steps(self, steps: int | None) -> float | None:
-        """Exact goodput of a whole number of steps, if steps are known."""
+        """Goodput of a whole number of steps, if steps are known."""
         if steps is None or self.step_time_s is None:
             return None
         return self.goodput(steps * self.step_time_s)
 
     def steps(self, interval_s: float) -> int | None:
-        """Whole steps next to an interval, chosen by exact goodput."""
+        """Whole steps next to an interval, chosen by goodput, and not below the floor."""
         if self.step_time_s is None:
             return None
-        chosen = whole_steps(
-            interval_s,
-            self.step_time_s,
-            self.save.stall_s,
-            self.mtbf_s,
-            flush=self.save.flush_s,
-            speed=self.speed,
-        )
-        return int(chosen)
+        least = int(ceil_to_whole(np.asarray(self.floor_s / self.step_time_s)))
+        if self.is_exponential and self.copy_survives == 0.0:
+            chosen = whole_steps(interval_s, self.step_time_s, self.effective_stall_s, self.mtbf_s)
+            return max(int(chosen), least)
+        below = max(int(interval_s / self.step_time_s), least, 1)
+        return max((below, below + 1), key=lambda count: self.goodput(count * (self.step_time_s or 0.0)))
 
 
 def cases_of(scenario: Scenario) -> list[Case]:
@@ -93,6 +130,9 @@ def cases_of(scenario: Scenario) -> list[Case]:
             save=save_cost(save, scenario),
             strike=scenario.failures_strike,
             step_time_s=scenario.training.step_time_s,
+            law=scenario.failures.law,
+            nodes=scenario.cluster.nodes,
+            host_copy_survives=scenario.failures.host_copy_survives,
         )
         for save in scenario.saves
     ]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.restart import RestartCost
 from ckptplan.cost.saving import SaveCost
+
+if TYPE_CHECKING:
+    from ckptplan.plan.evidence import EvidenceFacts
+    from ckptplan.plan.memory import EarlyFacts, ScheduleFacts
+    from ckptplan.plan.propagation import SpreadFacts
+    from ckptplan.plan.run import RunFacts
+    from ckptplan.plan.simulation import Prediction
 
 
 class Record(NamedTuple):
     """One strategy, accounted by one method, at one number of GPUs and one interval.
 
-    ``method`` is ``young``, ``daly`` or ``exact``: it gives the interval (unless ``given``) and the accounting of the
-    shares. ``goodput`` is by that accounting, ``goodput_exact`` is what using the interval really yields. ``None``
-    stands for "not known" or "not valid here"; ``status`` then says why. Times in seconds, shares of wall time.
+    ``method`` is a name of the registry: it gives the interval (unless ``given``) and the accounting of the shares.
+    ``goodput`` is by that accounting, ``goodput_exact`` is what using the interval really yields, by the law of the
+    failures. ``None`` stands for "not known" or "not valid here"; ``status`` then says why. Times in seconds, shares
+    of wall time.
     """
 
     strategy: str
@@ -84,6 +92,13 @@ class Plan(NamedTuple):
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     scales: tuple[int, ...] = ()
+    advice: tuple[str, ...] = ()
+    run: RunFacts | None = None
+    evidence: EvidenceFacts | None = None
+    spread: SpreadFacts | None = None
+    schedule: ScheduleFacts | None = None
+    early: EarlyFacts | None = None
+    verification: Prediction | None = None  # a simulation of the best record, if one was asked for
 
     def optima(self, gpus: int | None = None) -> tuple[Record, ...]:
         """The recommended record of each strategy at one scale: the exact one if that method was asked for."""
@@ -96,6 +111,9 @@ class Plan(NamedTuple):
         return tuple(r for r in self.records if r.given and r.gpus == self.gpus)
 
 
-def recommended(record: Record) -> tuple[bool, float]:
-    """Order of preference: the exact method first, then by what the interval really yields."""
-    return record.method == "exact", record.goodput_typed
+_PREFERENCE = {"renewal": 2, "exact": 1}
+
+
+def recommended(record: Record) -> tuple[int, float]:
+    """Order of preference: the method that knows most of the failures first, then what the interval really yields."""
+    return _PREFERENCE.get(record.method, 0), record.goodput_typed

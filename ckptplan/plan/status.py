@@ -28,6 +28,10 @@ def _remarks(row: Record) -> Iterator[str]:
         yield "the flush sets the interval"
     if METHODS[row.method].accounting == "first order":
         yield from _first_order_remark(row)
+    elif row.goodput is not None and abs(row.goodput - row.goodput_exact) >= _POINTS_OFF:
+        off = row.goodput - row.goodput_exact
+        side = "below" if off < 0 else "above"
+        yield f"{row.method} takes the failures to be exponential: {_points(abs(off))} {side} the law"
     elif row.goodput_exact < _NO_PROGRESS and row.given and row.interval_s > row.mtbf_s:
         yield f"hardly any progress: the given interval is {row.interval_s / row.mtbf_s:,.3g} times the MTBF"
     elif row.goodput_exact < _NO_PROGRESS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ckptplan.cost.scenario import Kind, Scenario, Strike
+from ckptplan.cost.scenario import Kind, LawName, Scenario, Strike
 from ckptplan.cost.size import sizes
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import Record
@@ -14,6 +14,7 @@ from ckptplan.units import format_count, format_percent, format_size, format_tim
 _STALL_IS_LARGE = 0.05
 _RESTART_IS_LARGE = 0.10
 _FEW_FAILURES = 10
+_FEW_GAPS = 100
 _LARGEST_GPU_BYTES = 300e9  # the largest accelerators have 288 GB
 
 
@@ -27,6 +28,7 @@ def warnings(
         *_incomplete_ledger(scenario),
         *_gpu_memory(scenario),
         *_few_failures(scenario),
+        *_law(scenario, cases),
         *_large_terms(scenario, records),
         *_floors(scenario, records),
         *_longer_than_the_run(scenario, records),
@@ -73,12 +75,42 @@ def _gpu_memory(scenario: Scenario) -> Iterator[str]:
 
 
 def _few_failures(scenario: Scenario) -> Iterator[str]:
-    count = scenario.failures.count
-    if count is not None and count < _FEW_FAILURES:
+    evidence = scenario.failures.evidence
+    if evidence is None or evidence.failures >= _FEW_FAILURES:
+        return
+    if evidence.failures == 0:
+        from ckptplan.fit.rate import mtbf_confidence
+
+        gpus = scenario.cluster.gpus
+        bound_s = float(mtbf_confidence(evidence.exposure_gpu_s / gpus, 0.0).low)
         yield (
-            f"only {format_count(count)} failures were counted: the MTBF is known to about "
-            f"+-{format_percent(count**-0.5)}; count a longer time before you trust the goodput "
-            "(the interval moves with the square root only)"
+            f"no failure was counted: the MTBF is above {format_time(bound_s)} (95 %), and nothing more is known; the "
+            f"plan takes {format_time(scenario.failures.mtbf_per_gpu_s / gpus)} from the prior, so count on, or write "
+            "a prior"
+        )
+        return
+    yield (
+        f"only {format_count(evidence.failures)} failures were counted: the MTBF is known to about "
+        f"+-{format_percent(evidence.failures**-0.5)}; count a longer time before you trust the goodput "
+        "(the interval moves with the square root only)"
+    )
+
+
+def _law(scenario: Scenario, cases: Sequence[Case]) -> Iterator[str]:
+    """What the law of the failures does not carry."""
+    law = scenario.failures.law
+    if law.name is LawName.RECORDED and len(law.gaps_s) < _FEW_GAPS:
+        young_s = cases[0].optimum("young")
+        yield (
+            f"only {len(law.gaps_s)} gaps are recorded: the interval that is best for them fits their accidents; "
+            f"{cases[0].save.name} by young, from their mean alone, is {format_time(young_s)}"
+        )
+    survives = scenario.failures.host_copy_survives
+    left_out = [c.save.name for c in cases if c.save.flush_s > 0.0 and survives > 0.0 and c.copy_survives == 0.0]
+    if left_out:
+        yield (
+            "host_copy_survives is counted for exponential failures and one save in flight only, and left out for "
+            f"{', '.join(dict.fromkeys(left_out))}: its true goodput is a little higher"
         )
 
 
@@ -117,7 +149,7 @@ def _floors(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:
 
 
 def _longer_than_the_run(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:
-    duration = scenario.training.duration_s
+    duration = scenario.training.work_s
     for row in _optima(records):
         if duration is not None and row.interval_s >= duration:
             yield (

@@ -22,6 +22,14 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 99.95 else f"{value:.0f}"
 
 
+def duration(value: float) -> str:
+    """``58.723 d``, ``37.42 h``, ``812.4 s``: a time in its natural unit, with digits enough to compare two."""
+    for unit, size in (("d", 86_400.0), ("h", 3_600.0)):
+        if abs(value) >= 2 * size:
+            return f"{value / size:,.5g} {unit}" if abs(value) < 1e5 * size else f"{value / size:,.0f} {unit}"
+    return f"{value:.5g} s"
+
+
 def hundredths(value: float | None) -> str:
     """A share in percent, two digits after the point and no sign; the smallest are not rounded to nothing."""
     if value is None:

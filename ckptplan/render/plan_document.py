@@ -35,10 +35,27 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
             "goodput": plan.best.goodput_typed,
         },
         "plans": plan_sheet(plan).records(),
+        "advice": list(plan.advice),
+        "run": _optional(plan.run),
+        "evidence": _optional(plan.evidence),
+        "spread": _spread(plan),
+        "schedule": _optional(plan.schedule),
+        "early": _optional(plan.early),
+        "verification": _optional(plan.verification),
         "binds": list(plan.binds),
         "assumptions": list(plan.assumptions),
         "warnings": [*warnings, *plan.warnings],
     }
+
+
+def _optional(facts: Any) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = None if facts is None else facts._asdict()
+    return found
+
+
+def _spread(plan: Plan) -> dict[str, Any] | None:
+    found = _optional(plan.spread)
+    return found if plan.spread is None else {**(found or {}), "causes": [c._asdict() for c in plan.spread.causes]}
 
 
 def plans_document(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

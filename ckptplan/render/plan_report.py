@@ -8,6 +8,7 @@ from ckptplan.errors import printable
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
+from ckptplan.render.run_report import how_sure, to_the_end, unequal, verified
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_markdown
 from ckptplan.units import format_size, format_time
@@ -23,9 +24,13 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
         screen.lines(answers(plan)),
         screen.lines(scales(plan)),
         screen.lines(habits(plan)),
+        screen.lines([*map(printable, plan.advice), *verified(plan)]),
         screen.paragraph(facts(plan)) + "\n",
         screen.table(sheet),
         _footnotes(screen, notes),
+        screen.bullets("To the end of the run", to_the_end(plan)),
+        screen.bullets("How sure this is", how_sure(plan)),
+        screen.bullets("What unequal intervals would gain", unequal(plan)),
         screen.bullets("What binds", map(printable, plan.binds)),
         screen.bullets("What is assumed", map(printable, (*plan.assumptions, *assumed))),
     ]
@@ -40,7 +45,16 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
         parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
-    for title, texts in (("What binds", plan.binds), ("What is assumed", (*plan.assumptions, *assumed))):
+    titled = (
+        ("Which way of saving", plan.advice),
+        ("By simulation", verified(plan)),
+        ("To the end of the run", to_the_end(plan)),
+        ("How sure this is", how_sure(plan)),
+        ("What unequal intervals would gain", unequal(plan)),
+        ("What binds", plan.binds),
+        ("What is assumed", (*plan.assumptions, *assumed)),
+    )
+    for title, texts in titled:
         if texts:
             parts.append(f"{title}:\n\n" + "\n".join(f"- {printable(text)}" for text in texts) + "\n")
     return "\n".join(parts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ckptplan.render.run_schemas import whole_run
+
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _NUMBER = {"type": "number"}
 _MAYBE = {"type": ["number", "null"]}
@@ -17,7 +19,7 @@ _MAYBE_SHARE = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 _RECORD: dict[str, tuple[dict[str, Any], str]] = {
     "spec": (_TEXT, "name of the spec"),
     "strategy": (_TEXT, "name of the save strategy"),
-    "method": ({"enum": ["young", "daly", "exact"]}, "gives the interval (unless given) and the accounting"),
+    "method": ({"enum": ["young", "daly", "exact", "renewal"]}, "gives the interval (unless given) and the accounting"),
     "given": ({"type": "boolean"}, "true: an interval from --interval or --steps, not an optimum"),
     "asked_interval_s": (_MAYBE, "a given interval as it was asked for, before it was raised to the floor [s]"),
     "gpus": (_COUNT, "number of GPUs"),
@@ -99,6 +101,8 @@ def _plan() -> dict[str, Any]:
                 }
             ),
             "plans": {"type": "array", "items": record_schema()},
+            "advice": _TEXTS,
+            **{name: {"anyOf": [facts, {"type": "null"}]} for name, facts in whole_run().items()},
             "binds": _TEXTS,
             "assumptions": _TEXTS,
             "warnings": _TEXTS,

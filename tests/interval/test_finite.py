@@ -4,7 +4,23 @@ import numpy as np
 import pytest
 
 from ckptplan.cost.scenario import Strike
-from ckptplan.interval.finite import best_finite_plan, expected_time, time_variance
+from ckptplan.interval.breakdown import exact_goodput
+from ckptplan.interval.finite import best_finite_plan, expected_counts, expected_time, finite_run, time_variance
+from tests.interval.finite_simulation import Case, play
+
+CASES = pytest.mark.parametrize(
+    "case",
+    [
+        Case(5000, 1500, 100, 2000, 100, 200, Strike.SAFE),
+        Case(5000, 1500, 100, 2000, 100, 200, Strike.R),
+        Case(5000, 1500, 100, 2000, 100, 200, Strike.DR),
+        Case(9000, 1000, 20, 3000, 50, 300, Strike.SAFE, 900, 0.8),
+        Case(9000, 1000, 20, 3000, 50, 300, Strike.R, 900, 0.8),
+        Case(9500, 1000, 0, 3000, 50, 300, Strike.DR, 900, 0.8),
+        Case(9500, 1000, 0, 3000, 50, 300, Strike.DR, 900, 0.0),
+    ],
+    ids=lambda case: f"{case.strike.value}-{case.flush:g}-{case.speed:g}",
+)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +88,109 @@ def test_invalid_is_nan():
     assert np.isnan(expected_time(-1, 10, 1, 100))
     assert np.isnan(time_variance(10, 0, 1, 100))
     assert np.isnan(best_finite_plan(10, 1, 0).pieces)
+    assert np.isnan(expected_time(10, 5, 1, 100, flush=6))
+    assert np.isnan(expected_counts(10, 5, 1, 100, speed=1.1).failures)
+    assert np.isnan(best_finite_plan(10, 0, 100).pieces)
+
+
+@CASES
+def test_every_strike_and_flush_against_simulation(case):
+    """Mean, variance, failures and aborted saves agree with 60,000 simulated runs within four standard errors."""
+    played = play(case, 60_000, 11)
+    counts = expected_counts(*case[:4], **case.options)
+    expected = (expected_time(*case[:4], **case.options), counts.failures, counts.saves_aborted)
+    for sample, mean in zip(played, expected, strict=True):
+        assert abs(sample.mean() - mean) < 4 * sample.std() / np.sqrt(sample.size)
+    spread = (played.time - played.time.mean()) ** 2
+    variance = time_variance(*case[:4], **case.options)
+    assert abs(spread.mean() - variance) < 4 * spread.std() / np.sqrt(spread.size)
+
+
+@CASES
+def test_mean_against_recursion(case):
+    """The closed form is the solution of the recursion over the saves that remain."""
+    work, W, d, M, D, R, strike, F, om = case
+    run = finite_run(work, W, d, M, flush=F, speed=om)
+    P, r, n = float(run.period_s), float(run.last_piece_s), int(run.saves)
+    episode = {
+        Strike.SAFE: D + R,
+        Strike.R: np.exp(R / M) * (M + D) - M,
+        Strike.DR: M * np.expm1((D + R) / M),
+    }[strike]
+    # Expected time from a restart and from the instant at which a save has become durable, k saves to go.
+    fresh = (M + episode) * np.expm1(r / M)
+    durable = (1 - np.exp(-(r - om * F) / M)) * (M + episode + fresh)
+    for _ in range(n):
+        first, fails = np.exp(-(P + om * F) / M), 1 - np.exp(-P / M)
+        fresh = ((1 - first) * (M + episode) + first * durable) / first
+        durable = fails * (M + episode + fresh) + (1 - fails) * durable
+    assert expected_time(*case[:4], **case.options) == pytest.approx(fresh, rel=1e-12)
+
+
+def test_save_that_the_run_would_not_wait_for_is_left_out():
+    """The last save is not taken when its flush would end after the run."""
+    taken = finite_run(10_600, 1000, 10, 5000, flush=600)
+    spared = finite_run(10_599, 1000, 10, 5000, flush=600)
+    assert (taken.saves, taken.last_piece_s) == (10, 600)
+    assert (spared.saves, spared.last_piece_s) == (9, 1599)
+
+
+def test_long_run_has_the_goodput_of_a_run_without_end():
+    """Work over expected time tends to the exact goodput."""
+    options = {"downtime": 60, "restart": 540, "flush": 700, "speed": 0.9}
+    time = expected_time(1e9, 900, 5, 11135, **options)
+    assert 1e9 / time == pytest.approx(float(exact_goodput(900, 5, 11135, **options)), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("work", "d", "M", "F", "om", "b"),
+    [
+        (1e5, 5, 11135, 120, 0.95, 1),
+        (1e5, 5, 11135, 1500, 1.0, 1),
+        (2e4, 1, 1824.4, 600, 0.97, 1),
+        (2e3, 1, 1824.4, 600, 0.97, 1),
+        (500, 1, 1824.4, 600, 0.97, 1),
+        (1e5, 0, 11135, 1500, 1.0, 1),
+        (1e5, 5, 11135, 1500, 1.0, 3),
+        (5e4, 20, 2000, 1500, 0.4, 1),
+    ],
+)
+def test_best_asynchronous_plan_beats_every_number_of_pieces_and_length(work, d, M, F, om, b):
+    """No number of pieces up to 200, with any length of those before the last, has a shorter expected time."""
+    plan = best_finite_plan(work, d, M, flush=F, speed=om, in_flight=b)
+    P_less_W, floor = d + (1 - om) * F, max(F / b - (1 - om) * F - d * (1 - 1 / b), 0)
+    best = M * np.expm1(work / M)
+    for K in range(2, 201):
+        longest = (work - om * F) / (K - 1)
+        if longest < floor:
+            break
+        w = np.linspace(floor, longest, 4001)
+        times = (K - 1) * np.expm1((w + P_less_W) / M) * np.exp(om * F / M) + np.expm1((work - (K - 1) * w) / M)
+        best = min(best, M * times.min())
+    assert plan.mean_s <= best * (1 + 1e-12)
+    assert plan.mean_s == pytest.approx(best, rel=1e-4)  # the grid of lengths is that coarse
+    K, w, last = float(plan.pieces), float(plan.work_piece_s), float(plan.last_piece_s)
+    assert (K - 1) * w + last == pytest.approx(work, rel=1e-12)
+    assert K == 1 or w >= floor * (1 - 1e-12)
+
+
+def test_mean_of_the_best_plan_is_that_of_its_interval():
+    """The expected time of the best plan is the expected time at its piece."""
+    plan = best_finite_plan(1e5, 20, 5000, restart=300, flush=400, speed=0.7)
+    K, w = float(plan.pieces), float(plan.work_piece_s)
+    last = float(plan.last_piece_s)
+    assert last == pytest.approx(w + 20 + 400, rel=1e-9)
+    exposed = (K - 1) * np.expm1((w + 20 + 0.3 * 400) / 5000) * np.exp(280 / 5000) + np.expm1(last / 5000)
+    assert plan.mean_s == pytest.approx(np.exp(300 / 5000) * 5000 * exposed, rel=1e-12)
+
+
+def test_variance_keeps_its_digits_for_rare_failures():
+    """With an MTBF of 1e12 s the variance equals that of 40-digit arithmetic."""
+    import mpmath
+
+    with mpmath.workdps(40):
+        M, total = mpmath.mpf(10) ** 12, mpmath.mpf(0)
+        for p, count in ((mpmath.mpf(1060), 9), (mpmath.mpf(1000), 1)):
+            x = p / M
+            total += count * M**2 * (mpmath.exp(2 * x) - 1 - 2 * x * mpmath.exp(x))
+    assert time_variance(1e4, 1e3, 60, 1e12) == pytest.approx(float(total), rel=1e-13)

@@ -15,7 +15,7 @@ from ckptplan.interval.steps import whole_steps
 seconds = st.floats(1e-6, 1e9)
 recovery = st.floats(0, 1e6)
 strikes = st.sampled_from(Strike)
-methods = st.sampled_from(list(METHODS.values()))
+methods = st.sampled_from([method for method in METHODS.values() if method.function is not None])
 
 
 @given(methods, seconds, seconds, st.floats(1e-3, 1e3))
@@ -89,6 +89,8 @@ def test_one_to_ten_million_gpus(stall, restart):
     """From 1 to 10 million GPUs, also with d > M and R > M, results are finite, ordered and in range."""
     mtbf = 50677 * 3600 / np.geomspace(1, 1e7, 71)
     for method in METHODS.values():
+        if method.function is None:
+            continue
         W = method.function(stall, mtbf)
         assert np.isfinite(W).all()
         assert (W > 0).all()

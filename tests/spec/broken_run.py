@@ -39,7 +39,6 @@ _LAWS = [
     _law("sigma beyond reason", "{name: lognormal, sigma: 9}", ".sigma", "outside 0.05 to 4", "1.5"),
     _law("law of a rack", "{name: weibull, shape: 0.7, of: rack}", ".of", "not one of job, node", "job, node"),
     _law("law as a word", "weibull", "", "where a group of keys belongs", "law: {"),
-    _law("recorded without a folder", "{name: recorded, file: gaps.csv}", ".file", "only through", "as a file"),
     _law("recorded of nodes", "{name: recorded, file: gaps.csv, of: node}", ".of", "those of the job", "of: job"),
     _row(
         "survival above one", _RATE, f"{{{_SOURCE}, host_copy_survives: 1.4}}", 4, "failures.host_copy_survives",

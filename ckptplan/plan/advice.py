@@ -1,0 +1,73 @@
+"""Which way of saving is better here, and why, in one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ckptplan.cost.scenario import Mode
+from ckptplan.interval.asynchronous import break_even_stall
+from ckptplan.plan.case import Case
+from ckptplan.plan.record import Record
+from ckptplan.units import format_percent, format_time
+
+_WORTH_A_WORD = 0.001  # of goodput
+
+
+def advice(cases: Sequence[Case], best: Record) -> tuple[str, ...]:
+    """Sentences on asynchronous against blocking saves, for the cases of one scale."""
+    blocking = [case for case in cases if case.save.mode is not Mode.ASYNCHRONOUS]
+    background = [case for case in cases if case.save.mode is Mode.ASYNCHRONOUS]
+    return tuple(_sentences(blocking, background, best))
+
+
+def _sentences(blocking: Sequence[Case], background: Sequence[Case], best: Record) -> Iterator[str]:
+    for case in background:
+        name, limit_s = case.save.name, _break_even_s(case)
+        why = _why(case)
+        if best.strategy != name and any(rival.save.name == best.strategy for rival in blocking):
+            yield (
+                f"{best.strategy} beats {name}: {why}, as much as a blocking save of {format_time(limit_s)} would, and "
+                f"{best.strategy} blocks for {format_time(best.stall_s)} only"
+            )
+        elif case.save.write_s < limit_s:
+            yield from _blocking_instead(case, limit_s, why)
+        elif best.strategy == name:
+            yield f"{name} wins against any blocking save longer than {format_time(limit_s)}"
+
+
+def _blocking_instead(case: Case, limit_s: float, why: str) -> Iterator[str]:
+    """A blocking save that lasts as long as the flush would be better than the asynchronous one."""
+    rival = case._replace(
+        save=case.save._replace(
+            mode=Mode.SHARDED, stall_s=case.save.write_s, flush_s=0.0, training_speed_while_flushing=1.0, in_flight=1
+        ),
+        host_copy_survives=0.0,
+    )
+    if rival.save.stall_s <= 0.0:
+        return
+    gain = rival.goodput(rival.optimum("exact")) - case.goodput(case.optimum("exact"))
+    if gain >= _WORTH_A_WORD:
+        yield (
+            f"{case.save.name} loses to a blocking save: {why}, and writing takes {format_time(case.save.write_s)}; "
+            f"mode: sharded with that stall would yield {100 * gain:.2g} points of goodput more, as any blocking save "
+            f"shorter than {format_time(limit_s)} would"
+        )
+
+
+def _why(case: Case) -> str:
+    """What a background save costs besides its stall."""
+    save = case.save
+    slow_s = case.effective_stall_s - save.stall_s
+    if case.floor_s > case._replace(save=save._replace(flush_s=0.0)).optimum("exact"):
+        return f"its flush of {format_time(save.flush_s)} forces an interval of {format_time(case.floor_s)}"
+    if slow_s > 0.0:
+        return (
+            f"each save costs {format_time(case.effective_stall_s)}, of which {format_time(slow_s)} is training "
+            f"slowed to {format_percent(case.speed)} while it flushes"
+        )
+    return f"each save blocks for {format_time(save.stall_s)} and puts {format_time(save.flush_s)} more work at risk"
+
+
+def _break_even_s(case: Case) -> float:
+    save = case.save
+    return float(break_even_stall(save.stall_s, save.flush_s, case.speed, case.mtbf_s))

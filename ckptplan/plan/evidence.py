@@ -1,0 +1,94 @@
+"""How well the MTBF is known from a count of failures, and what that means for interval and goodput."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.cost.scenario import Evidence
+from ckptplan.plan.case import Case
+
+LEVEL = 0.95
+_NODES = 64  # of the posterior, each of equal weight: the loss is smooth in the rate
+
+
+class EvidenceFacts(NamedTuple):
+    """What a count of failures says about the job; ranges of one strategy, in seconds and shares of wall time.
+
+    ``None`` stands for no bound: without a failure the MTBF may be any time above the lower bound.
+    """
+
+    strategy: str
+    failures: float
+    exposure_s: float  # of the job at its number of GPUs
+    level: float
+    mtbf_low_s: float
+    mtbf_high_s: float | None
+    interval_low_s: float
+    interval_high_s: float | None
+    goodput_low: float
+    goodput_high: float | None
+    prior_shape: float
+    prior_exposure_s: float
+    posterior_mtbf_s: float
+    posterior_interval_s: float
+    posterior_interval_steps: int | None
+    expected_loss: float  # of goodput, for typing the posterior interval instead of knowing the MTBF
+
+
+def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
+    """What the count says about one strategy at one scale, by the exact method."""
+    from ckptplan.fit.rate import gamma_posterior, mtbf_confidence
+
+    exposure_s, prior_s = evidence.exposure_gpu_s / case.gpus, evidence.prior_gpu_s / case.gpus
+    known = mtbf_confidence(exposure_s, evidence.failures, LEVEL, until_failure=evidence.until_failure)
+    low_s, high_s = float(known.low), float(known.high)
+    posterior = gamma_posterior(exposure_s, evidence.failures, evidence.prior_shape, prior_s, LEVEL)
+    belief = case._replace(mtbf_s=float(posterior.mtbf_for_interval))
+    chosen_s = belief.optimum(case.method)
+    steps = belief.steps(chosen_s)
+    bounded = np.isfinite(high_s)
+    worst, best = case._replace(mtbf_s=low_s), case._replace(mtbf_s=high_s if bounded else low_s)
+    return EvidenceFacts(
+        strategy=case.save.name,
+        failures=evidence.failures,
+        exposure_s=exposure_s,
+        level=LEVEL,
+        mtbf_low_s=low_s,
+        mtbf_high_s=high_s if bounded else None,
+        interval_low_s=worst.optimum(case.method),
+        interval_high_s=best.optimum(case.method) if bounded else None,
+        goodput_low=worst.goodput(worst.optimum(case.method)),
+        goodput_high=best.goodput(best.optimum(case.method)) if bounded else None,
+        prior_shape=evidence.prior_shape,
+        prior_exposure_s=prior_s,
+        posterior_mtbf_s=belief.mtbf_s,
+        posterior_interval_s=chosen_s,
+        posterior_interval_steps=steps,
+        expected_loss=_expected_loss(case, evidence, exposure_s + prior_s, chosen_s),
+    )
+
+
+def _expected_loss(case: Case, evidence: Evidence, exposure_s: float, chosen_s: float) -> float:
+    """Mean over the posterior of what the chosen interval yields less than the best one for the true rate."""
+    from ckptplan.fit.incomplete_gamma import inverse_regularized_gamma
+    from ckptplan.interval.asynchronous import asynchronous_interval
+    from ckptplan.interval.breakdown import exact_goodput
+
+    levels = (np.arange(_NODES) + 0.5) / _NODES
+    mtbfs = exposure_s / inverse_regularized_gamma(evidence.failures + evidence.prior_shape, levels)
+    save, restart = case.save, case.restart
+    best = asynchronous_interval(save.stall_s, save.flush_s, case.speed, mtbfs)
+    both = exact_goodput(
+        np.stack([np.maximum(best, case.floor_s), np.full_like(mtbfs, chosen_s)]),
+        save.stall_s,
+        mtbfs,
+        downtime=restart.downtime_s,
+        restart=restart.restart_s,
+        strike=case.strike,
+        flush=save.flush_s,
+        speed=case.speed,
+        in_flight=save.in_flight,
+    )
+    return float(np.mean(both[0] - both[1]))

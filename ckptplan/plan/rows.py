@@ -1,0 +1,132 @@
+"""One flat record per strategy, method and interval: what a case comes out as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.interval.first_order import first_order_shares
+from ckptplan.interval.methods import METHODS
+from ckptplan.plan import status
+from ckptplan.plan.case import Case
+from ckptplan.plan.record import Record
+
+_SECONDS_PER_HOUR = 3600.0
+
+
+class Money(NamedTuple):
+    """Turns lost goodput into GPU-hours over the run, and into money where a price is known."""
+
+    duration_s: float | None
+    gpu_hour_price: float | None
+
+    def lost(self, goodput: float | None, gpus: int) -> tuple[float | None, float | None]:
+        """GPU-hours, and money, that a loss of goodput is worth."""
+        if goodput is None or self.duration_s is None:
+            return None, None
+        hours = goodput * gpus * self.duration_s / _SECONDS_PER_HOUR
+        return hours, None if self.gpu_hour_price is None else hours * self.gpu_hour_price
+
+
+def records_of(case: Case, methods: Sequence[str], given: Sequence[float], money: Money) -> Iterator[Record]:
+    """The records of one case: the optimum by each method, then the given intervals."""
+    for method in methods:
+        yield _record(case, method, case.optimum(method))
+    best = _best_typed(case) if given else None
+    for asked_s in dict.fromkeys(given):
+        raised = raised_to_floor(asked_s, case)
+        # Young and Daly differ in their interval only; for a given one their first-order account is the same.
+        for method in dict.fromkeys("young" if METHODS[m].accounting == "first order" else m for m in methods):
+            yield _record(case, method, raised, asked_s=asked_s, best=best, money=money)
+
+
+def _best_typed(case: Case) -> float:
+    """Goodput of the best number that can be typed: whole steps where the step time is known."""
+    interval_s = case.optimum(case.method)
+    of_steps = case.goodput_of_steps(case.steps(interval_s))
+    return case.goodput(interval_s) if of_steps is None else of_steps
+
+
+def raised_to_floor(asked_s: float, case: Case) -> float:
+    """A given interval, or the least one above it at which the flush has ended, in whole steps where they are known."""
+    if asked_s >= case.floor_s:
+        return asked_s
+    steps = case.steps(case.floor_s)
+    return case.floor_s if steps is None or case.step_time_s is None else steps * case.step_time_s
+
+
+def _record(
+    case: Case,
+    method: str,
+    interval_s: float,
+    *,
+    asked_s: float | None = None,
+    best: float | None = None,
+    money: Money | None = None,
+) -> Record:
+    save, rework, restart, overhead, goodput = _shares(case, method, interval_s)
+    exact = case.goodput(interval_s)
+    steps = case.steps(interval_s) if asked_s is None else _steps_if_whole(interval_s, case.step_time_s)
+    lost = None if best is None else max(best - exact, 0.0)
+    hours, spent = money.lost(lost, case.gpus) if money else (None, None)
+    row = Record(
+        strategy=case.save.name,
+        method=method,
+        given=asked_s is not None,
+        asked_interval_s=asked_s,
+        gpus=case.gpus,
+        mtbf_s=case.mtbf_s,
+        restart_total_s=case.restart.total_s,
+        stall_s=case.save.stall_s,
+        flush_s=case.save.flush_s,
+        effective_stall_s=case.effective_stall_s,
+        interval_floor_s=case.floor_s,
+        interval_s=interval_s,
+        interval_steps=steps,
+        save_fraction=save,
+        rework_fraction=rework,
+        restart_fraction=restart,
+        overhead=overhead,
+        goodput=goodput,
+        goodput_exact=exact,
+        goodput_steps=case.goodput_of_steps(steps),
+        lost_goodput=lost,
+        lost_gpu_hours=hours,
+        lost_money=spent,
+        status="",
+    )
+    return row._replace(status=status.of_record(row))
+
+
+def _shares(case: Case, method: str, interval_s: float) -> tuple[float, float, float, float, float | None]:
+    """Save, rework, restart, overhead and goodput by the accounting of the method."""
+    if METHODS[method].accounting != "first order":
+        s = case.shares(interval_s) if method in (case.method, "renewal") else case.exponential_shares(interval_s)
+        return (float(s.save), float(s.rework), float(s.restart), float(s.overhead), float(s.goodput))
+    f = first_order_shares(
+        interval_s,
+        case.save.stall_s,
+        case.mtbf_s,
+        restart=case.restart.total_s,
+        flush=case.save.flush_s,
+        speed=case.speed,
+    )
+    goodput = float(f.goodput)
+    return (
+        float(f.save),
+        float(f.rework),
+        float(f.restart),
+        float(f.overhead),
+        None if np.isnan(goodput) else goodput,
+    )
+
+
+def _steps_if_whole(interval_s: float, step_time_s: float | None) -> int | None:
+    """The number of steps of a given interval, if it is a whole one (to rounding)."""
+    if step_time_s is None:
+        return None
+    count = round(interval_s / step_time_s)
+    whole = count >= 1 and abs(count * step_time_s - interval_s) <= 1e-9 * interval_s
+    return count if whole else None

@@ -1,0 +1,158 @@
+"""A run with an end: when it is done, what it takes, and how its work is divided best."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ckptplan.cost.scenario import Scenario
+from ckptplan.plan.case import Case
+
+if TYPE_CHECKING:
+    from ckptplan.plan.record import Record
+
+LEVELS = (0.05, 0.5, 0.95)
+SIMULATED_RUNS = 1_000
+_SECONDS_PER_HOUR = 3600.0
+_LONGEST_S = 1e4 * 365 * 86_400.0  # a date further away is no date
+
+
+class RunFacts(NamedTuple):
+    """One strategy at one interval, from the start of the run to its end; expectations and quantiles in seconds.
+
+    ``best_pieces`` divides the work better than equal intervals do: all attempts are equally long, so the last piece,
+    which ends without a save, is longer. ``runs`` is how many were simulated where no closed form exists, else 0.
+    """
+
+    strategy: str
+    interval_s: float
+    work_s: float
+    expected_s: float
+    sd_s: float
+    quantiles_s: tuple[float, float, float]  # 5, 50 and 95 %
+    failures: float
+    saves: float  # started, aborted ones included
+    gpu_hours: float
+    gpu_hours_lost: float
+    best_pieces: int | None
+    best_pieces_s: float | None  # expected time with them
+    end: str | None  # date and time at the expected time, if a start is given
+    runs: int
+
+
+class _Figures(NamedTuple):
+    """What a closed form or a simulation says of the run."""
+
+    expected_s: float
+    sd_s: float
+    quantiles_s: tuple[float, float, float]
+    failures: float
+    saves: float
+    runs: int = 0
+
+
+def run_facts(scenario: Scenario, case: Case, best: Record) -> RunFacts | None:
+    """The run by the recommended number; None if its work is not known or it never ends."""
+    work_s = scenario.training.work_s
+    if work_s is None:
+        return None
+    typed = None if best.interval_steps is None or case.step_time_s is None else best.interval_steps * case.step_time_s
+    interval_s = best.interval_s if typed is None else typed
+    closed = case.is_exponential and case.copy_survives == 0.0
+    figures = _closed(case, work_s, interval_s) if closed else _simulated(case, work_s, interval_s)
+    if figures is None or not np.isfinite(figures.expected_s):
+        return None
+    pieces, pieces_s = _best_division(case, work_s) if closed else (None, None)
+    gpu_hours = figures.expected_s * case.gpus / _SECONDS_PER_HOUR
+    return RunFacts(
+        strategy=best.strategy,
+        interval_s=interval_s,
+        work_s=work_s,
+        expected_s=figures.expected_s,
+        sd_s=figures.sd_s,
+        quantiles_s=figures.quantiles_s,
+        failures=figures.failures,
+        saves=figures.saves,
+        gpu_hours=gpu_hours,
+        gpu_hours_lost=gpu_hours - work_s * case.gpus / _SECONDS_PER_HOUR,
+        best_pieces=pieces,
+        best_pieces_s=pieces_s,
+        end=_end(scenario, figures.expected_s),
+        runs=figures.runs,
+    )
+
+
+def process_of(case: Case) -> dict[str, Any]:
+    """The arguments that every formula of a finite run takes, beside work, interval, stall and MTBF."""
+    return {
+        "downtime": case.restart.downtime_s,
+        "restart": case.restart.restart_s,
+        "strike": case.strike,
+        "flush": case.save.flush_s,
+        "speed": case.speed,
+        "in_flight": case.save.in_flight,
+    }
+
+
+def _closed(case: Case, work_s: float, interval_s: float) -> _Figures | None:
+    """Exact figures for exponential failures; simulated ones where the distribution cannot be inverted."""
+    from ckptplan.interval.completion import completion_quantiles
+    from ckptplan.interval.finite import expected_counts, expected_time, time_variance
+
+    arguments = (work_s, interval_s, case.save.stall_s, case.mtbf_s)
+    process = process_of(case)
+    expected_s = float(expected_time(*arguments, **process))
+    if not np.isfinite(expected_s):
+        return None
+    low, middle, high = (float(q) for q in completion_quantiles(LEVELS, *arguments, **process))
+    counts = expected_counts(*arguments, **process)
+    if not np.isfinite(low + high):
+        return _simulated(case, work_s, interval_s)
+    return _Figures(
+        expected_s=expected_s,
+        sd_s=float(np.sqrt(time_variance(*arguments, **process))),
+        quantiles_s=(low, middle, high),
+        failures=float(counts.failures),
+        saves=float(counts.saves_durable + counts.saves_aborted),
+    )
+
+
+def _simulated(case: Case, work_s: float, interval_s: float) -> _Figures | None:
+    from ckptplan.errors import InputError
+    from ckptplan.plan.simulation import simulate_case
+
+    try:
+        made = simulate_case(case, work_s, interval_s, runs=SIMULATED_RUNS)
+    except InputError:
+        return None  # it makes no progress: the goodput table says so already
+    wall = made.wall
+    return _Figures(
+        expected_s=wall.mean,
+        sd_s=wall.sd,
+        quantiles_s=(wall.p5, wall.p50, wall.p95),
+        failures=float(made.failures.mean()),
+        saves=float(made.saves_begun.mean()),
+        runs=made.wall_s.size,
+    )
+
+
+def _best_division(case: Case, work_s: float) -> tuple[int | None, float | None]:
+    from ckptplan.interval.finite_pieces import best_finite_plan
+
+    found = best_finite_plan(work_s, case.save.stall_s, case.mtbf_s, **process_of(case))
+    if not np.isfinite(found.mean_s):
+        return None, None
+    return int(found.pieces), float(found.mean_s)
+
+
+def _end(scenario: Scenario, expected_s: float) -> str | None:
+    start = scenario.training.start
+    if start is None or expected_s > _LONGEST_S:
+        return None
+    try:
+        end = start + timedelta(seconds=expected_s)
+    except OverflowError:
+        return None
+    return end.isoformat(sep=" ", timespec="minutes")

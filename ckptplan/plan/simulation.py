@@ -1,0 +1,239 @@
+"""A plan played out: whole runs simulated, the prediction of the formulas beside them, and how far they are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckptplan.cost.scenario import LawName, Scenario
+from ckptplan.interval.breakdown import Shares
+from ckptplan.plan.case import Case, cases_of
+from ckptplan.simulate import (
+    Gaps,
+    MeanShares,
+    Process,
+    Runs,
+    Summary,
+    law,
+    nodes,
+    recorded,
+    simulate_cycles,
+    simulate_runs,
+    standard_errors,
+)
+from ckptplan.simulate.summary import summarise
+
+RUNS = 1_000
+_WITHOUT_END = 100  # MTBFs of work in a run whose end is not known
+_LONG_RUN_FAILURES = 200_000
+_HOLDS_WITHIN = 4.0  # standard errors
+Progress = Callable[[int, int], object]
+
+
+class Prediction(NamedTuple):
+    """What the formulas say, and the difference of the simulation from it in standard errors (nan: none known)."""
+
+    quantity: str  # "wall_s" of a run with an end, else "goodput" in the long run
+    predicted: float
+    simulated: float
+    standard_error: float
+    z: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the formula is within four standard errors."""
+        return abs(self.z) <= _HOLDS_WITHIN or np.isnan(self.z)
+
+
+class Simulation(NamedTuple):
+    """Whole runs of one strategy at one interval. [s, 1]."""
+
+    name: str
+    strategy: str
+    gpus: int
+    interval_s: float
+    interval_steps: int | None
+    work_s: float
+    has_end: bool  # False: the spec gives no work, and a length was chosen
+    source: str  # of the failures
+    runs: int
+    seed: int
+    wall_s: Summary
+    goodput: Summary
+    failures: Summary
+    saves: Summary
+    kept: MeanShares
+    gross: MeanShares
+    predicted_shares: Shares
+    prediction: Prediction
+    predicted_counts: tuple[float, float] | None  # failures and saves begun, where a closed form knows them
+    precision: float
+    precision_reached: bool
+
+
+def simulate_plan(
+    scenario: Scenario,
+    *,
+    strategy: str,
+    interval_s: float,
+    runs: int = RUNS,
+    seed: int = 0,
+    jobs: int = 1,
+    precision: float | None = None,
+    replay: tuple[float, ...] | None = None,
+    resample: bool = False,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Simulate one strategy of a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The run. Without an end, each simulated run is 100 MTBFs of work.
+    strategy : str
+        Name of a save strategy.
+    interval_s : float
+        Work between two saves, raised to the floor that the flush sets. [s]
+    runs, seed, jobs, precision, progress
+        As for `ckptplan.simulate.simulate_runs`.
+    replay : tuple of float, optional
+        Recorded gaps instead of the law of the spec, in their order, or resampled. [s]
+    resample : bool
+        Draw the recorded gaps with replacement.
+
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    InputError
+        If the run makes no progress.
+    """
+    case = next(case for case in cases_of(scenario) if case.save.name == strategy)
+    if replay is not None:
+        mean_s = float(np.mean(replay))
+        case = case._replace(mtbf_s=mean_s, law=case.law._replace(name=LawName.RECORDED, gaps_s=replay, of_nodes=False))
+    interval_s = max(interval_s, case.floor_s)
+    work_s = scenario.training.work_s
+    has_end = work_s is not None
+    work_s = _WITHOUT_END * case.mtbf_s if work_s is None else work_s
+    gaps = _gaps(case, in_order=replay is not None and not resample)
+    made = simulate_runs(
+        _process(case, interval_s),
+        gaps,
+        work_s,
+        runs=runs,
+        seed=seed,
+        jobs=jobs,
+        precision=precision,
+        progress=progress,
+    )
+    source = _source(case, replay is not None, resample)
+    return Simulation(
+        name=scenario.name,
+        strategy=strategy,
+        gpus=case.gpus,
+        interval_s=interval_s,
+        interval_steps=_steps(case, interval_s),
+        work_s=work_s,
+        has_end=has_end,
+        source=source,
+        runs=made.wall_s.size,
+        seed=seed,
+        wall_s=made.wall,
+        goodput=summarise(made.goodput),
+        failures=summarise(made.failures),
+        saves=summarise(made.saves_begun),
+        kept=made.shares(made.kept),
+        gross=made.shares(made.gross),
+        predicted_shares=case.shares(interval_s),
+        prediction=_prediction(case, made, gaps, seed),
+        predicted_counts=_counts(case, made),
+        precision=made.precision,
+        precision_reached=made.precision_reached,
+    )
+
+
+def simulate_case(case: Case, work_s: float, interval_s: float, *, runs: int = RUNS, seed: int = 0) -> Runs:
+    """Simulate whole runs of one case, without a prediction beside them.
+
+    Raises
+    ------
+    InputError
+        If the run makes no progress.
+    """
+    return simulate_runs(_process(case, interval_s), _gaps(case), work_s, runs=runs, seed=seed)
+
+
+def _process(case: Case, interval_s: float) -> Process:
+    return Process(
+        interval_s=interval_s,
+        stall_s=case.save.stall_s,
+        flush_s=case.save.flush_s,
+        speed=case.speed,
+        downtime_s=case.restart.downtime_s,
+        restart_s=case.restart.restart_s,
+        strike=case.strike,
+        host_copy_survives=case.copy_survives,
+        in_flight=case.save.in_flight,
+    )
+
+
+def _gaps(case: Case, *, in_order: bool = False) -> Gaps:
+    if case.law.name is LawName.RECORDED:
+        from ckptplan.plan.account import gaps
+
+        return recorded(gaps(case), in_order=in_order)
+    if case.law.of_nodes and case.nodes > 1:
+        return nodes(law(case.law.name, case.mtbf_s * case.nodes, case.law.shape), case.nodes)
+    return law(case.law.name, case.mtbf_s, case.law.shape)
+
+
+def _prediction(case: Case, made: Runs, gaps: Gaps, seed: int) -> Prediction:
+    """The wall time where a closed form knows it, else the goodput in the long run, which is simulated as well."""
+    interval_s = made.process.interval_s
+    if case.is_exponential and case.copy_survives == 0.0:
+        from ckptplan.interval.finite import expected_time
+        from ckptplan.plan.run import process_of
+
+        predicted = float(expected_time(made.work_s, interval_s, case.save.stall_s, case.mtbf_s, **process_of(case)))
+        wall = made.wall
+        z = standard_errors(wall.mean, wall.standard_error, predicted)
+        return Prediction("wall_s", predicted, wall.mean, wall.standard_error, z)
+    predicted = case.goodput(interval_s)
+    if not gaps.is_random:
+        # One record in its order is one run: there is nothing to tell its accidents from an error of the formula.
+        return Prediction("goodput", predicted, float(made.goodput[0]), float("nan"), float("nan"))
+    found = simulate_cycles(_process(case, interval_s), gaps, failures=_LONG_RUN_FAILURES, seed=seed)
+    z = standard_errors(found.goodput, found.goodput_error, predicted)
+    return Prediction("goodput", predicted, found.goodput, found.goodput_error, z)
+
+
+def _counts(case: Case, made: Runs) -> tuple[float, float] | None:
+    if not case.is_exponential or case.copy_survives > 0.0:
+        return None
+    from ckptplan.interval.finite import expected_counts
+    from ckptplan.plan.run import process_of
+
+    found = expected_counts(made.work_s, made.process.interval_s, case.save.stall_s, case.mtbf_s, **process_of(case))
+    return float(found.failures), float(found.saves_durable + found.saves_aborted)
+
+
+def _steps(case: Case, interval_s: float) -> int | None:
+    if case.step_time_s is None:
+        return None
+    count = round(interval_s / case.step_time_s)
+    return count if count and abs(count * case.step_time_s - interval_s) <= 1e-9 * interval_s else None
+
+
+def _source(case: Case, is_replay: bool, resample: bool) -> str:
+    named: dict[Any, str] = {LawName.EXPONENTIAL: "exponential failures", LawName.RECORDED: "recorded gaps, resampled"}
+    if is_replay and not resample:
+        return "recorded gaps in their order"
+    if case.law.name in named:
+        return named[case.law.name]
+    of = "of each node, which keeps its age" if case.law.of_nodes else "of the job"
+    return f"{case.law.name} failures {of}"

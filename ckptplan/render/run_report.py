@@ -1,0 +1,122 @@
+"""Sentences on the whole run: when it ends, how sure the figures are, and what unequal intervals would gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ckptplan.errors import printable
+from ckptplan.plan.record import Plan
+from ckptplan.render.numbers import percent, points, seconds, whole
+from ckptplan.units import format_time
+
+
+def to_the_end(plan: Plan) -> list[str]:
+    """When the run ends, what it takes, and how its work is divided best."""
+    run = plan.run
+    if run is None:
+        return []
+    low, middle, high = (format_time(quantile) for quantile in run.quantiles_s)
+    basis = f" ({run.runs:,} simulated runs)" if run.runs else ""
+    lines = [
+        f"{format_time(run.work_s)} of work take {format_time(run.expected_s)} with {printable(run.strategy)}, sd "
+        f"{format_time(run.sd_s)}; 5, 50, 95 %: {low}, {middle}, {high}{basis}",
+        f"{_count(run.failures, 'failure')} and {_count(run.saves, 'save')} are expected; {whole(run.gpu_hours)} "
+        f"GPU-hours, {whole(run.gpu_hours_lost)} of them lost",
+    ]
+    if run.best_pieces is not None and run.best_pieces_s is not None:
+        gain = format_time(max(run.expected_s - run.best_pieces_s, 0.0))
+        lines.append(f"divided best into {_count(run.best_pieces, 'piece')}, the last without a save: {gain} sooner")
+    if run.end is not None:
+        lines.append(f"expected to end on {run.end}")
+    return lines
+
+
+def verified(plan: Plan) -> list[str]:
+    """Whether the formula holds against a simulation, if one was asked for."""
+    if plan.verification is None:
+        return []
+    from ckptplan.render.simulation_report import verdict
+
+    return [verdict(plan.verification)]
+
+
+def how_sure(plan: Plan) -> list[str]:
+    """What the count of failures and the unsure inputs leave open."""
+    return [*_evidence(plan), *_spread(plan)]
+
+
+def _evidence(plan: Plan) -> Iterator[str]:
+    known = plan.evidence
+    if known is None:
+        return
+    counted = f"{_count(known.failures, 'failure')} in {format_time(known.exposure_s)} at {_gpus(plan.gpus)}"
+    level = percent(known.level).replace(".00", "")
+    if known.mtbf_high_s is None or known.interval_high_s is None or known.goodput_high is None:
+        yield (
+            f"{counted}: the MTBF is above {format_time(known.mtbf_low_s)} ({level}), so save every "
+            f"{seconds(known.interval_low_s)} or less often, goodput at least {percent(known.goodput_low)}"
+        )
+    else:
+        yield (
+            f"{counted}: MTBF {format_time(known.mtbf_low_s)} to {format_time(known.mtbf_high_s)} ({level}), interval "
+            f"{seconds(known.interval_low_s)} to {seconds(known.interval_high_s)}, goodput "
+            f"{percent(known.goodput_low)} to {percent(known.goodput_high)} with {printable(known.strategy)}"
+        )
+    steps = "" if known.posterior_interval_steps is None else f" = {_count(known.posterior_interval_steps, 'step')}"
+    yield (
+        f"by the posterior rate (prior worth {_count(known.prior_shape, 'failure')}) save every "
+        f"{seconds(known.posterior_interval_s)}{steps}; not knowing the MTBF better costs "
+        f"{_points(known.expected_loss)} of goodput on average"
+    )
+
+
+def _spread(plan: Plan) -> Iterator[str]:
+    spread = plan.spread
+    if spread is None:
+        return
+    low, _, high = spread.interval_s
+    worst, middle, best = spread.typed_goodput
+    yield (
+        f"over the ranges of the inputs (5 to 95 %, {spread.samples:,} draws): best interval {seconds(low)} to "
+        f"{seconds(high)}; the planned one yields {percent(worst)} to {percent(best)}, median {percent(middle)}, and "
+        f"is {_points(spread.expected_loss)} below the best on average"
+    )
+    named = [f"{cause.key} {100 * cause.share:.0f} %" for cause in spread.causes if cause.share >= 0.005]
+    if named:
+        yield f"spread of the goodput by cause: {', '.join(named)}"
+
+
+def unequal(plan: Plan) -> list[str]:
+    """What saves at unequal intervals would gain, and what new nodes do."""
+    lines = []
+    if plan.schedule is not None:
+        found = plan.schedule
+        lines.append(
+            f"the hazard changes with age: a first save {seconds(found.first_period_s)} after a restart, the tenth "
+            f"{seconds(found.tenth_period_s)} after the ninth, and so on would yield {_signed(found.gain)} more"
+        )
+    if plan.early is not None:
+        early = plan.early
+        lines.append(
+            f"if all nodes are new at the start, {whole(early.first_failures)} of them fail for the first time within "
+            f"{format_time(early.over_s)}; in the long run {whole(early.long_run_failures)} failures fall into that "
+            "time"
+        )
+    return lines
+
+
+def _signed(share: float) -> str:
+    return points(share) if share >= 0.00005 else "no goodput"
+
+
+def _points(share: float) -> str:
+    """A loss in points that is not rounded to nothing."""
+    return points(share) if share >= 0.00005 else f"{100 * share:.1g} points" if share > 0 else "nothing"
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _gpus(count: int) -> str:
+    return _count(count, "GPU")

@@ -1,0 +1,132 @@
+"""What simulated runs came out as: the answer, the table with the prediction in it, and whether the formula holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ckptplan import __version__
+from ckptplan.errors import printable
+from ckptplan.plan.simulation import Prediction, Simulation
+from ckptplan.render.numbers import duration, percent, seconds, whole
+from ckptplan.render.screen import Screen
+from ckptplan.render.sheet import Column, Sheet, plain, to_markdown
+
+_KEYS = ("quantity", "mean", "standard_error", "sd", "p5", "p50", "p95", "predicted")
+_TITLES = ("quantity", "mean", "std. error", "sd", "5 %", "50 %", "95 %", "predicted")
+
+
+def simulation_sheet(made: Simulation) -> Sheet:
+    """One row per quantity, raw values."""
+    columns = tuple(Column(key, title, plain) for key, title in zip(_KEYS, _TITLES, strict=True))
+    return Sheet(columns, tuple(row for row, _ in _rows(made)))
+
+
+def reading_sheet(made: Simulation) -> Sheet:
+    """The same as people read it."""
+    columns = tuple(Column(key, title, str, right=key != "quantity") for key, title in zip(_KEYS, _TITLES, strict=True))
+    rows = []
+    for (key, *values), show in _rows(made):
+        rows.append((_NAMES[str(key)], *(_shown(value, show) for value in values)))
+    return Sheet(columns, tuple(rows))
+
+
+_NAMES = {
+    "wall_s": "wall time",
+    "goodput": "goodput",
+    "failures": "failures",
+    "saves": "saves begun",
+    "useful_fraction": "useful",
+    "save_fraction": "save",
+    "rework_fraction": "rework",
+    "restart_fraction": "restart",
+    "gross_save_fraction": "save, aborted ones too",
+    "gross_rework_fraction": "rework, saves apart",
+}
+
+
+def _rows(made: Simulation) -> list[tuple[tuple[Any, ...], Callable[[Any], str]]]:
+    one, shares = made.prediction, made.predicted_shares
+    counts = made.predicted_counts or (None, None)
+    wall = one.predicted if one.quantity == "wall_s" else made.work_s / one.predicted
+    goodput = made.work_s / one.predicted if one.quantity == "wall_s" else one.predicted
+    found: list[tuple[tuple[Any, ...], Callable[[Any], str]]] = [
+        (("wall_s", *_of(made.wall_s), wall), duration),
+        (("goodput", *_of(made.goodput), goodput), percent),
+        (("failures", *_of(made.failures), counts[0]), whole),
+        (("saves", *_of(made.saves), counts[1]), whole),
+    ]
+    predicted = {name: float(getattr(shares, name)) for name in shares._fields}
+    for name, value in made.kept._asdict().items():
+        found.append(((f"{name}_fraction", value, *[None] * 5, predicted[name]), percent))
+    for name in ("save", "rework"):
+        found.append(((f"gross_{name}_fraction", getattr(made.gross, name), *[None] * 6), percent))
+    return found
+
+
+def _of(summary: Any) -> tuple[float, ...]:
+    return (summary.mean, summary.standard_error, summary.sd, summary.p5, summary.p50, summary.p95)
+
+
+def _shown(value: Any, show: Callable[[Any], str]) -> str:
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else show(value)
+
+
+def simulation_document(made: Simulation, spec: dict[str, Any]) -> dict[str, Any]:
+    """The JSON document ``ckptplan.simulation/1``."""
+    facts = ("name", "strategy", "gpus", "interval_s", "interval_steps", "work_s", "has_end", "source", "runs", "seed")
+    return {
+        "schema": "ckptplan.simulation/1",
+        "ckptplan": __version__,
+        "spec": spec,
+        **{name: getattr(made, name) for name in facts},
+        "precision": made.precision,
+        "precision_reached": made.precision_reached,
+        "prediction": {**made.prediction._asdict(), "holds": made.prediction.holds},
+        "quantities": simulation_sheet(made).records(),
+    }
+
+
+def verdict(one: Prediction) -> str:
+    """Whether the formula holds, in one line."""
+    what = "the wall time" if one.quantity == "wall_s" else "the goodput in the long run"
+    show = duration if one.quantity == "wall_s" else percent
+    if math.isnan(one.z):
+        return (
+            f"{what} is {show(one.simulated)} and was predicted as {show(one.predicted)}; one run has no standard error"
+        )
+    holds = "holds" if one.holds else "does not hold"
+    return (
+        f"the formula {holds}: {what} was predicted as {show(one.predicted)} and simulated as {show(one.simulated)}, "
+        f"{one.z:+.1f} standard errors apart"
+    )
+
+
+def answers(made: Simulation) -> list[str]:
+    """The answer, then whether the formula holds."""
+    runs = f"{made.runs:,} run{'' if made.runs == 1 else 's'}"
+    steps = "" if made.interval_steps is None else f" = {whole(made.interval_steps)} steps"
+    length = "" if made.has_end else " (100 MTBFs: the spec gives no end)"
+    wall = made.wall_s
+    mean = f"{duration(wall.mean)} of wall time"
+    if not math.isnan(wall.standard_error):
+        mean += f" on average, 95 % sure to {percent(made.precision)}; 5 to 95 % of runs: {duration(wall.p5)} to "
+        mean += duration(wall.p95)
+    return [
+        f"{printable(made.strategy)}, a save every {seconds(made.interval_s)}{steps}: {duration(made.work_s)} of "
+        f"work{length} take {mean}; goodput {percent(made.kept.useful)} ({runs}, {made.source}, seed {made.seed})",
+        verdict(made.prediction),
+    ]
+
+
+def report(made: Simulation, screen: Screen) -> str:
+    """The whole report for people."""
+    title = f"{printable(made.name)} ({whole(made.gpus)} GPU{'' if made.gpus == 1 else 's'})"
+    return "\n".join([screen.paragraph(title) + "\n", screen.lines(answers(made)), screen.table(reading_sheet(made))])
+
+
+def markdown(made: Simulation) -> str:
+    """The same as Markdown."""
+    lines = "\n".join(f"- {text}" for text in answers(made))
+    return f"## {printable(made.name)}\n\n{lines}\n\n{to_markdown(reading_sheet(made))}"

@@ -20,6 +20,8 @@ CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", 
 HELP_PAGES = (
     "",
     "optimize",
+    "simulate",
+    "online",
     "size",
     "methods",
     "configs",
@@ -29,7 +31,7 @@ HELP_PAGES = (
     "spec show",
     "spec schema",
 )
-SCHEMAS = ("spec", "plan", "plans", "size")
+SCHEMAS = ("spec", "plan", "plans", "size", "simulation", "online")
 
 
 def pages() -> list[Path]:

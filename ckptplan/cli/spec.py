@@ -11,14 +11,16 @@ from ckptplan.errors import InputError, Problem
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML spec: schema, starter, check, values.")
 
-_DOCUMENTS = ("spec", "plan", "plans", "size")
+_DOCUMENTS = ("spec", "plan", "plans", "size", "simulation", "online")
 
 
 @app.command(short_help="The JSON Schema of the spec, or of an output.")
 def schema(
     document: Annotated[
         str,
-        typer.Argument(metavar="[DOCUMENT]", help="spec (the default), or the output: plan, plans, size."),
+        typer.Argument(
+            metavar="[DOCUMENT]", help="spec (the default), or the output: plan, plans, size, simulation, online."
+        ),
     ] = "spec",
     output: OutputOption = None,
 ) -> None:

@@ -77,7 +77,8 @@ def expected_time(
         speed=speed,
         in_flight=in_flight,
     )
-    return np.asarray(recovery_factor(mtbf, downtime, restart, strike) * _time_in_training(run))
+    with np.errstate(over="ignore"):
+        return np.asarray(recovery_factor(mtbf, downtime, restart, strike) * _time_in_training(run))
 
 
 def time_variance(

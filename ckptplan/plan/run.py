@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
 _SECONDS_PER_HOUR = 3600.0
-_LONGEST_S = 1e4 * 365 * 86_400.0  # a date further away is no date
+_LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 
 
 class RunFacts(NamedTuple):
@@ -62,7 +62,7 @@ def run_facts(scenario: Scenario, case: Case, best: Record) -> RunFacts | None:
     interval_s = best.interval_s if typed is None else typed
     closed = case.is_exponential and case.copy_survives == 0.0
     figures = _closed(case, work_s, interval_s) if closed else _simulated(case, work_s, interval_s)
-    if figures is None or not np.isfinite(figures.expected_s):
+    if figures is None or not figures.expected_s <= _LONGEST_S:
         return None
     pieces, pieces_s = _best_division(case, work_s) if closed else (None, None)
     gpu_hours = figures.expected_s * case.gpus / _SECONDS_PER_HOUR
@@ -104,7 +104,7 @@ def _closed(case: Case, work_s: float, interval_s: float) -> _Figures | None:
     arguments = (work_s, interval_s, case.save.stall_s, case.mtbf_s)
     process = process_of(case)
     expected_s = float(expected_time(*arguments, **process))
-    if not np.isfinite(expected_s):
+    if not expected_s <= _LONGEST_S:
         return None
     low, middle, high = (float(q) for q in completion_quantiles(LEVELS, *arguments, **process))
     counts = expected_counts(*arguments, **process)
@@ -149,7 +149,7 @@ def _best_division(case: Case, work_s: float) -> tuple[int | None, float | None]
 
 def _end(scenario: Scenario, expected_s: float) -> str | None:
     start = scenario.training.start
-    if start is None or expected_s > _LONGEST_S:
+    if start is None:
         return None
     try:
         end = start + timedelta(seconds=expected_s)

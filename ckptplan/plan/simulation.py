@@ -16,9 +16,7 @@ from ckptplan.simulate import (
     Process,
     Runs,
     Summary,
-    law,
-    nodes,
-    recorded,
+    gaps_of,
     simulate_cycles,
     simulate_runs,
     standard_errors,
@@ -183,13 +181,7 @@ def _process(case: Case, interval_s: float) -> Process:
 
 
 def _gaps(case: Case, *, in_order: bool = False) -> Gaps:
-    if case.law.name is LawName.RECORDED:
-        from ckptplan.plan.account import gaps
-
-        return recorded(gaps(case), in_order=in_order)
-    if case.law.of_nodes and case.nodes > 1:
-        return nodes(law(case.law.name, case.mtbf_s * case.nodes, case.law.shape), case.nodes)
-    return law(case.law.name, case.mtbf_s, case.law.shape)
+    return gaps_of(case.law, case.mtbf_s, node_count=case.nodes, in_order=in_order)
 
 
 def _prediction(case: Case, made: Runs, gaps: Gaps, seed: int) -> Prediction:

@@ -85,9 +85,78 @@ _VERIFICATION = {
 }
 
 
+_STEPS = {"type": ["integer", "null"], "minimum": 1}
+_QUANTITY = {
+    "quantity": _TEXT,
+    "mean": _TIME,
+    "standard_error": _or_null(_TIME),
+    "sd": _or_null(_TIME),
+    "p5": _or_null(_TIME),
+    "p50": _or_null(_TIME),
+    "p95": _or_null(_TIME),
+    "predicted": _or_null(_TIME),
+}
+_RULE = {
+    "rule": _TEXT,
+    "failures_seen": {"type": ["integer", "null"], "minimum": 0},
+    "interval_s": _or_null(_TIME),
+    "interval_steps": _STEPS,
+    "goodput": _SHARE,
+    "lost_goodput": _NUMBER,
+}
+
+
+def simulation() -> dict[str, Any]:
+    """``ckptplan.simulation/1``: whole runs simulated, and the prediction beside them."""
+    return _object(
+        {
+            "schema": {"const": "ckptplan.simulation/1"},
+            "ckptplan": _TEXT,
+            "spec": {"type": "object", "description": "values in force, in SI units"},
+            "name": _TEXT,
+            "strategy": _TEXT,
+            "gpus": {"type": "integer", "minimum": 1},
+            "interval_s": _TIME,
+            "interval_steps": _STEPS,
+            "work_s": _TIME,
+            "has_end": {"type": "boolean", "description": "false: the spec gives no work, and 100 MTBFs were taken"},
+            "source": {"type": "string", "description": "where the failures come from"},
+            "runs": {"type": "integer", "minimum": 1},
+            "seed": {"type": "integer", "minimum": 0},
+            "precision": _or_null(_TIME),
+            "precision_reached": {"type": "boolean"},
+            "prediction": _object({**_VERIFICATION, "holds": {"type": "boolean"}}),
+            "quantities": {"type": "array", "items": _object(_QUANTITY)},
+        }
+    )
+
+
+def online() -> dict[str, Any]:
+    """``ckptplan.online/1``: what adaptive rules yield, and the lines to paste."""
+    return _object(
+        {
+            "schema": {"const": "ckptplan.online/1"},
+            "ckptplan": _TEXT,
+            "spec": {"type": "object", "description": "values in force, in SI units"},
+            "name": _TEXT,
+            "strategy": _TEXT,
+            "step_time_s": _or_null(_TIME),
+            "stall_s": _TIME,
+            "flush_s": _TIME,
+            "speed": _SHARE,
+            "mtbf_s": _TIME,
+            "prior_mtbf_s": _TIME,
+            "prior_shape": _TIME,
+            "budget": _SHARE,
+            "rules": {"type": "array", "items": _object(_RULE)},
+            "snippet": _or_null(_TEXT),
+        }
+    )
+
+
 def whole_run() -> dict[str, dict[str, Any]]:
     """The parts by name."""
-    parts = {
+    parts: dict[str, dict[str, Any]] = {
         "run": _RUN,
         "evidence": _EVIDENCE,
         "spread": _SPREAD,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckptplan.render.run_schemas import whole_run
+from ckptplan.render.run_schemas import online, simulation, whole_run
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _NUMBER = {"type": "number"}
@@ -147,6 +147,7 @@ def _size() -> dict[str, Any]:
 
 
 def output_schema(name: str) -> dict[str, Any]:
-    """The schema of ``plan``, ``plans`` or ``size``."""
-    body = {"plan": _plan, "plans": _plans, "size": _size}[name]()
+    """The schema of ``plan``, ``plans``, ``size``, ``simulation`` or ``online``."""
+    bodies = {"plan": _plan, "plans": _plans, "size": _size, "simulation": simulation, "online": online}
+    body = bodies[name]()
     return {"$schema": _DRAFT, "$id": f"urn:ckptplan:{name}:1", "title": f"ckptplan.{name}/1", **body}

@@ -23,7 +23,7 @@ before the run does. It ends when all the work is done.
 from __future__ import annotations
 
 from ckptplan.simulate.cycles import LongRun, Share, Shares, simulate_cycles
-from ckptplan.simulate.gaps import Gaps, law, nodes, recorded
+from ckptplan.simulate.gaps import Gaps, gaps_of, law, nodes, recorded
 from ckptplan.simulate.process import Process
 from ckptplan.simulate.runs import Runs, simulate_runs
 from ckptplan.simulate.summary import Breakdown, MeanShares, Summary, standard_errors
@@ -38,6 +38,7 @@ __all__ = [
     "Share",
     "Shares",
     "Summary",
+    "gaps_of",
     "law",
     "nodes",
     "recorded",

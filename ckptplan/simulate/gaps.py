@@ -9,22 +9,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ckptplan.cost import scenario
 from ckptplan.cost.scenario import LawName
 from ckptplan.errors import InputError
+from ckptplan.simulate.streams import Drawn, Independent, InOrder, Stream, Superposed
 
 Floats = npt.NDArray[np.float64]
 
 MAX_NODES = 65_536  # every failure looks at every node
-
-
-class Stream(Protocol):
-    """The failures of several runs side by side, one per row."""
-
-    def fill(self, gaps_s: Floats) -> None:
-        """Write the next gap of each row. [s]."""
-
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
-        """Go on with these rows only."""
 
 
 class Gaps(Protocol):
@@ -69,7 +61,7 @@ class Law(NamedTuple):
 
     def start(self, rng: np.random.Generator, rows: int) -> Stream:
         """Begin runs; independent gaps have no memory."""
-        return _Independent(self, rng)
+        return Independent(self, rng)
 
     def fill(self, rng: np.random.Generator, gaps_s: Floats) -> None:
         """Draw gaps. [s]."""
@@ -140,7 +132,7 @@ class Resampled(NamedTuple):
 
     def start(self, rng: np.random.Generator, rows: int) -> Stream:
         """Begin runs; independent gaps have no memory."""
-        return _Drawn(np.asarray(self.gaps_s), rng)
+        return Drawn(np.asarray(self.gaps_s), rng)
 
 
 class Replayed(NamedTuple):
@@ -165,7 +157,7 @@ class Replayed(NamedTuple):
 
     def start(self, rng: np.random.Generator, rows: int) -> Stream:
         """Begin all runs at the first gap."""
-        return _InOrder(np.asarray(self.gaps_s))
+        return InOrder(np.asarray(self.gaps_s))
 
 
 class Nodes(NamedTuple):
@@ -196,7 +188,7 @@ class Nodes(NamedTuple):
 
     def start(self, rng: np.random.Generator, rows: int) -> Stream:
         """Draw the first failure of every node of every run."""
-        return _Superposed(self, rng, rows)
+        return Superposed(self.each, self.number, rng, rows, are_new=self.are_new)
 
 
 def law(name: LawName | str, mean_s: float, shape: float = 1.0) -> Law:
@@ -288,57 +280,38 @@ def nodes(each: Law, count: int, *, are_new: bool = False) -> Nodes:
     return Nodes(each, int(count), are_new)
 
 
-class _Independent:
-    def __init__(self, source: Law, rng: np.random.Generator) -> None:
-        self._source, self._rng = source, rng
+def gaps_of(law_of_job: scenario.Law, mtbf_s: float, *, node_count: int = 1, in_order: bool = False) -> Gaps:
+    """The source that a scenario describes.
 
-    def fill(self, gaps_s: Floats) -> None:
-        self._source.fill(self._rng, gaps_s)
+    Parameters
+    ----------
+    law_of_job : Law
+        Law of the gaps, of the whole job or of each node.
+    mtbf_s : float
+        Mean gap of the whole job, M; recorded gaps are stretched to it. [s]
+    node_count : int
+        Nodes, N, for a law of each node. [1]
+    in_order : bool
+        Replay recorded gaps as they were.
 
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
-        pass
+    Returns
+    -------
+    Gaps
+        The source.
 
-
-class _Drawn:
-    def __init__(self, gaps_s: Floats, rng: np.random.Generator) -> None:
-        self._gaps_s, self._rng = gaps_s, rng
-
-    def fill(self, gaps_s: Floats) -> None:
-        np.take(self._gaps_s, self._rng.integers(self._gaps_s.size, size=gaps_s.size), out=gaps_s)
-
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
-        pass
-
-
-class _InOrder:
-    def __init__(self, gaps_s: Floats) -> None:
-        self._gaps_s, self._next = gaps_s, 0
-
-    def fill(self, gaps_s: Floats) -> None:
-        gaps_s.fill(self._gaps_s[self._next])
-        self._next = (self._next + 1) % self._gaps_s.size
-
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
-        pass
-
-
-class _Superposed:
-    """The time left to the next failure of every node, one row per run."""
-
-    def __init__(self, source: Nodes, rng: np.random.Generator, rows: int) -> None:
-        self._each, self._rng = source.each, rng
-        self._left_s = np.empty((rows, source.number))
-        draw = self._each.fill if source.are_new else self._each.fill_residual
-        draw(rng, self._left_s)
-
-    def fill(self, gaps_s: Floats) -> None:
-        rows = np.arange(gaps_s.size)
-        failed = self._left_s.argmin(axis=1)
-        gaps_s[:] = self._left_s[rows, failed]
-        self._left_s -= gaps_s[:, np.newaxis]
-        renewed = np.empty(gaps_s.size)
-        self._each.fill(self._rng, renewed)
-        self._left_s[rows, failed] = renewed
-
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
-        self._left_s = self._left_s[rows]
+    Raises
+    ------
+    InputError
+        As `law`, `recorded` and `nodes`; and for a record taken as the law of each node.
+    """
+    if law_of_job.name is LawName.RECORDED:
+        if law_of_job.of_nodes:
+            raise InputError("recorded gaps are those of the whole job, not of each node")
+        source = recorded(law_of_job.gaps_s, in_order=in_order)
+        stretch = mtbf_s / source.mean_s
+        if abs(stretch - 1.0) < 1e-9:
+            return source
+        return recorded([gap * stretch for gap in source.gaps_s], in_order=in_order)
+    if law_of_job.of_nodes:
+        return nodes(law(law_of_job.name, mtbf_s * node_count, law_of_job.shape), node_count)
+    return law(law_of_job.name, mtbf_s, law_of_job.shape)

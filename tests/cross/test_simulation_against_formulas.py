@@ -10,6 +10,8 @@ from ckptplan.cost.scenario import Strike
 from ckptplan.interval.breakdown import exact_goodput, exact_shares, gross_shares
 from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.finite import expected_time, time_variance
+from ckptplan.interval.host_copy import host_copy_shares
+from ckptplan.interval.renewal import renewal_goodput
 from ckptplan.simulate import Process, law, nodes, simulate_cycles, simulate_runs, standard_errors
 
 M = 11135.0
@@ -129,6 +131,8 @@ def test_other_laws():
         process = Process(1100.0, 30.0, 300.0, 0.8, 100.0, 600.0, strike)
         run = simulate_cycles(process, law(name, M, shape), failures=300_000, seed=1000 + seed)
         predicted = _renewal_goodput(process, _frozen(name, shape))
+        formula = renewal_goodput(1100.0, 30.0, M, name, shape, **_arguments(process), **_flush(process))
+        assert float(formula) == pytest.approx(predicted, rel=1e-8)
         z.append(standard_errors(run.goodput, run.goodput_error, predicted))
     assert abs(np.mean(z)) <= 4 / np.sqrt(len(z))
     assert np.max(np.abs(z)) <= LARGEST_Z
@@ -178,7 +182,11 @@ def test_host_copy_that_survives():
     for seed, (strike, phi, (flush, speed)) in enumerate(grid):
         process = Process(1800.0, 20.0, flush, speed, 200.0, 1500.0, strike, phi)
         run = simulate_cycles(process, law("exponential", M), failures=200_000, seed=4000 + seed)
-        z.append(standard_errors(run.goodput, run.goodput_error, _host_copy_goodput(process)))
+        predicted = _host_copy_goodput(process)
+        exact = host_copy_shares(1800.0, 20.0, M, survives=phi, **_arguments(process), **_flush(process))
+        assert float(exact.useful) == pytest.approx(predicted, rel=1e-12)
+        z.append(standard_errors(run.goodput, run.goodput_error, predicted))
+        assert abs(standard_errors(*run.kept.rework, float(exact.rework))) <= LARGEST_Z
     assert abs(np.mean(z)) <= 4 / np.sqrt(len(z))
     assert np.max(np.abs(z)) <= LARGEST_Z
 
@@ -198,9 +206,7 @@ def test_finite_mean(strike):
     """Whole runs take the expected time of the formula, whatever a failure may strike."""
     process = Process(3000.0, 1500.0, 0.0, 1.0, 200.0, 1000.0, strike)
     wall = simulate_runs(process, law("exponential", 4000.0), 20_000.0, runs=30_000, seed=6000).wall
-    expected = float(
-        expected_time(20_000.0, 3000.0, 1500.0, 4000.0, downtime=200.0, restart=1000.0, strike=strike)
-    )
+    expected = float(expected_time(20_000.0, 3000.0, 1500.0, 4000.0, downtime=200.0, restart=1000.0, strike=strike))
     assert abs(wall.mean - expected) <= 4 * wall.standard_error
 
 

@@ -75,7 +75,7 @@ def play(case, runs, seed):
     """Wall times, failures and aborted saves of many runs."""
     rng = np.random.default_rng(seed)
     starts, durable, end = timeline(case)
-    period = starts[1] - starts[0] if starts.size > 1 else 0.0
+    period = case.interval + case.stall + (1 - case.speed) * case.flush
     time, failures, aborted = np.zeros(runs), np.zeros(runs), np.zeros(runs)
     kept, open_ = np.zeros(runs, dtype=int), np.arange(runs)
     while open_.size:

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from ckptplan.interval.elementary import decay_deficit, decay_ratio, expm1_minus
+from ckptplan.interval.elementary import decay_deficit, decay_ratio, expm1_minus, expm1_minus_two
 
 GRID = np.concatenate([10.0 ** np.linspace(-15, np.log10(600), 120), [0.4999999, 0.5, 0.9999999, 1.0]])
 
@@ -18,6 +18,16 @@ def _worst(values, truth):
 def test_expm1_minus(sign):
     """exp(x) - 1 - x keeps its digits on both sides of zero."""
     assert _worst(expm1_minus(sign * GRID), lambda x: mp.expm1(sign * x) - sign * x) < 4e-15
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_expm1_minus_two(sign):
+    """exp(x) - 1 - x - x^2/2 keeps its digits on both sides of zero."""
+
+    def truth(x):
+        return mp.expm1(sign * x) - sign * x - x * x / 2
+
+    assert _worst(expm1_minus_two(sign * GRID), truth) < 4e-15
 
 
 def test_decay_ratio():

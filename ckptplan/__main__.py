@@ -15,7 +15,9 @@ def main() -> None:
         from ckptplan.cli.edge import run
     except KeyboardInterrupt:  # as early as this, there is nobody yet to say so
         sys.exit(130)
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # the interpreter searches for cycles once more as it ends, and all of this memory is given back anyway
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Host memory that saves take: the whole checkpoint on one node, or pinned buffers on every node."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ckptplan.cost.scenario import Cluster

@@ -4,8 +4,6 @@ Ranks are numbered as Megatron Core numbers them by default: tensor fastest, the
 pipeline; replicas of the whole last. Only the bytes of the busiest node depend on that order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

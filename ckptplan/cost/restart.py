@@ -1,7 +1,5 @@
 """What one failure costs before training goes on: phases of a restart, and the time to load a checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType

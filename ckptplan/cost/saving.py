@@ -1,7 +1,5 @@
 """What one save costs: stall, flush and host memory of gathered, sharded and asynchronous saves."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ckptplan.cost import host_memory

@@ -1,7 +1,5 @@
 """What the planner knows of a run: frozen dataclasses in SI units, with no file, unit string or terminal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -249,7 +247,7 @@ class Training:
     duration_s: float | None = None
     steps: int | None = None
     forward_backward_s: float | None = None  # of one step, the part before the optimizer step
-    start: datetime | None = None
+    start: "datetime | None" = None
 
     @property
     def work_s(self) -> float | None:

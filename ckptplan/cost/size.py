@@ -1,7 +1,5 @@
 """Bytes of a checkpoint: in total, per state, and those that the busiest rank and node hold and write."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Time to write a checkpoint: pure formulas, and which limit of storage binds."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a number of failures tells about the failure rate."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +67,31 @@ def mtbf_confidence(
         quantile = inverse_regularized_gamma(shapes, np.stack([tail, np.where(none, c, 1.0 - tail)]))
         high = np.where(none, np.inf, t / quantile[0])
         return MtbfConfidence(*(np.where(valid, v, np.nan) for v in (t / k, t / quantile[1], high)))
+
+
+def posterior_mtbf(
+    exposure: npt.ArrayLike,
+    failures: npt.ArrayLike,
+    prior_shape: npt.ArrayLike = 0.5,
+    prior_exposure: npt.ArrayLike = 0.0,
+) -> Floats:
+    """MTBF of the mean rate of `gamma_posterior`, the one to choose an interval by.
+
+    Parameters
+    ----------
+    exposure, failures, prior_shape, prior_exposure
+        As for `gamma_posterior`. [unit of time, 1]
+
+    Returns
+    -------
+    ndarray
+        ``(t + b0)/(k + a0)``; nan outside the domain. [unit of the exposure]
+    """
+    arrays = (np.asarray(v, dtype=np.float64) for v in (exposure, failures, prior_shape, prior_exposure))
+    t, k, a0, b0 = np.broadcast_arrays(*arrays)
+    valid = (t >= 0.0) & (k >= 0.0) & (a0 >= 0.0) & (b0 >= 0.0) & (k + a0 > 0.0) & (t + b0 > 0.0)
+    with np.errstate(all="ignore"):
+        return np.where(valid, (t + b0) / (k + a0), np.nan)
 
 
 def gamma_posterior(

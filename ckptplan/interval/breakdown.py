@@ -1,7 +1,5 @@
 """Where wall time goes: shares that are useful work, saves, rework and restarts."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

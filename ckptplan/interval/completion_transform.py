@@ -1,7 +1,5 @@
 """The transform of the time beyond the shortest one, and the part of it that few failures make."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import NamedTuple
 

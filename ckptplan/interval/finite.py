@@ -1,7 +1,5 @@
 """A finite amount of work: expected time, its variance, failures and saves on the way, and the best pieces."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The best division of a finite amount of work."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The process of a finite amount of work: a number of saves, a last piece, and the stretches that they make."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The first-order account: what the published tables print, and where it stops being a goodput."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The registry of methods: name, function, and what a user must know to trust it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """One strategy at one scale: cost put in, interval and goodput out."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

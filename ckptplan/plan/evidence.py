@@ -1,7 +1,5 @@
 """How well the MTBF is known from a count of failures, and what that means for interval and goodput."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +8,7 @@ from ckptplan.cost.scenario import Evidence
 from ckptplan.plan.case import Case
 
 LEVEL = 0.95
-_NODES = 64  # of the posterior, each of equal weight: the loss is smooth in the rate
+_NODES = 32  # of the posterior, each of equal weight
 
 
 class EvidenceFacts(NamedTuple):
@@ -39,13 +37,13 @@ class EvidenceFacts(NamedTuple):
 
 def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
     """What the count says about one strategy at one scale, by the exact method."""
-    from ckptplan.fit.rate import gamma_posterior, mtbf_confidence
+    from ckptplan.fit.rate import mtbf_confidence, posterior_mtbf
 
     exposure_s, prior_s = evidence.exposure_gpu_s / case.gpus, evidence.prior_gpu_s / case.gpus
     known = mtbf_confidence(exposure_s, evidence.failures, LEVEL, until_failure=evidence.until_failure)
     low_s, high_s = float(known.low), float(known.high)
-    posterior = gamma_posterior(exposure_s, evidence.failures, evidence.prior_shape, prior_s, LEVEL)
-    belief = case._replace(mtbf_s=float(posterior.mtbf_for_interval))
+    believed_s = posterior_mtbf(exposure_s, evidence.failures, evidence.prior_shape, prior_s)
+    belief = case._replace(mtbf_s=float(believed_s))
     chosen_s = belief.optimum(case.method)
     steps = belief.steps(chosen_s)
     bounded = np.isfinite(high_s)
@@ -76,7 +74,9 @@ def _expected_loss(case: Case, evidence: Evidence, exposure_s: float, chosen_s: 
     from ckptplan.interval.asynchronous import asynchronous_interval
     from ckptplan.interval.breakdown import exact_goodput
 
-    levels = (np.arange(_NODES) + 0.5) / _NODES
+    # The tails make the error of equal weights fall as 1/n: twice the fine mean less the coarse one is within 0.2 %.
+    fine, coarse = ((np.arange(n) + 0.5) / n for n in (_NODES, _NODES // 2))
+    levels = np.concatenate([fine, coarse])
     mtbfs = exposure_s / inverse_regularized_gamma(evidence.failures + evidence.prior_shape, levels)
     save, restart = case.save, case.restart
     best = asynchronous_interval(save.stall_s, save.flush_s, case.speed, mtbfs)
@@ -91,4 +91,5 @@ def _expected_loss(case: Case, evidence: Evidence, exposure_s: float, chosen_s: 
         speed=case.speed,
         in_flight=save.in_flight,
     )
-    return float(np.mean(both[0] - both[1]))
+    loss = both[0] - both[1]
+    return max(float(2.0 * np.mean(loss[:_NODES]) - np.mean(loss[_NODES:])), 0.0)

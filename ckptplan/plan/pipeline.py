@@ -1,7 +1,5 @@
 """The pipeline: for each scale and strategy, cost -> interval -> shares -> record; then the whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,8 +25,8 @@ METHOD_NAMES = tuple(METHODS)
 class Unsure(NamedTuple):
     """Inputs that are not known exactly, and how to rebuild the scenario with other values of them."""
 
-    spreads: Mapping[str, Spread]
-    rebuild: Rebuild
+    spreads: "Mapping[str, Spread]"
+    rebuild: "Rebuild"
 
 
 def default_methods(scenario: Scenario) -> tuple[str, ...]:

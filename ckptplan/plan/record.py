@@ -1,7 +1,5 @@
 """The result of planning: frozen, in SI units, one flat record per strategy x method x scale."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.restart import RestartCost
@@ -93,12 +91,12 @@ class Plan(NamedTuple):
     warnings: tuple[str, ...] = ()
     scales: tuple[int, ...] = ()
     advice: tuple[str, ...] = ()
-    run: RunFacts | None = None
-    evidence: EvidenceFacts | None = None
-    spread: SpreadFacts | None = None
-    schedule: ScheduleFacts | None = None
-    early: EarlyFacts | None = None
-    verification: Prediction | None = None  # a simulation of the best record, if one was asked for
+    run: "RunFacts | None" = None
+    evidence: "EvidenceFacts | None" = None
+    spread: "SpreadFacts | None" = None
+    schedule: "ScheduleFacts | None" = None
+    early: "EarlyFacts | None" = None
+    verification: "Prediction | None" = None  # a simulation of the best record, if one was asked for
 
     def optima(self, gpus: int | None = None) -> tuple[Record, ...]:
         """The recommended record of each strategy at one scale: the exact one if that method was asked for."""

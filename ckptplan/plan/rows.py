@@ -1,7 +1,5 @@
 """One flat record per strategy, method and interval: what a case comes out as."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -67,7 +65,8 @@ def _record(
     money: Money | None = None,
 ) -> Record:
     save, rework, restart, overhead, goodput = _shares(case, method, interval_s)
-    exact = case.goodput(interval_s)
+    by_law = goodput if method in (case.method, "renewal") else None
+    exact = case.goodput(interval_s) if by_law is None else by_law
     steps = case.steps(interval_s) if asked_s is None else _steps_if_whole(interval_s, case.step_time_s)
     lost = None if best is None else max(best - exact, 0.0)
     hours, spent = money.lost(lost, case.gpus) if money else (None, None)

@@ -1,7 +1,5 @@
 """A run with an end: when it is done, what it takes, and how its work is divided best."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,7 +51,7 @@ class _Figures(NamedTuple):
     runs: int = 0
 
 
-def run_facts(scenario: Scenario, case: Case, best: Record) -> RunFacts | None:
+def run_facts(scenario: Scenario, case: Case, best: "Record") -> RunFacts | None:
     """The run by the recommended number; None if its work is not known or it never ends."""
     work_s = scenario.training.work_s
     if work_s is None:

@@ -1,7 +1,5 @@
 """A sheet: named columns and rows of raw values, from which each text format is made."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Values that override a spec: ``--set KEY=VALUE`` and ``CKPTPLAN_SPEC__KEY=VALUE``, read as YAML."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A tree held against the schema: every value in SI with its place, and every fault, all in one pass."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import NamedTuple

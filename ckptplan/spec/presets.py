@@ -1,7 +1,5 @@
 """Values that a group can take by name, read from the data file beside this module."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every key of a spec, described once: form, unit, default, meaning. Validation and JSON Schema follow it."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple, TypeAlias
 
 from ckptplan.cost.scenario import Kind, LawName, Mode, Scope, Shard, Strike
@@ -31,7 +29,7 @@ class Group(NamedTuple):
     """A mapping. ``preset`` says whether it may take values by the name of a preset."""
 
     about: str
-    keys: dict[str, Entry]
+    keys: "dict[str, Entry]"
     preset: bool = False
     required: bool = False
 

@@ -1,7 +1,5 @@
 """A spec as a tree of nodes, each of which knows where it was written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias

@@ -142,7 +142,8 @@ def _plan_all(
 ) -> list[tuple[Spec, Plan]]:
     # Here, near the top of the call stack: deeper down, Python 3.11 maps and unmaps a chunk of its stack 1,500 times
     # while numpy is imported, which takes as long as the rest of the plan.
-    import numpy  # noqa: F401, ICN001
+    import numpy  # noqa: F401
+
     from ckptplan.cli.choices import methods_named, scales, times, with_strategies
     from ckptplan.load import load
     from ckptplan.plan import Unsure, plan

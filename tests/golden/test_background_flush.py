@@ -65,7 +65,7 @@ def test_believing_the_log_line_costs_points(
 
 
 def test_steps_inside_and_outside_saves_give_the_speed() -> None:
-    """704 GPUs, median step 16.868 s outside and 20.576 s inside saves: speed 0.8198, 12.1 s per save of three steps."""
+    """704 GPUs, median step 16.868 s outside and 20.576 s inside saves: speed 0.8198, 12.1 s per save of 3 steps."""
     speed = float(speed_from_step_times(16.868, 20.576))
     assert speed == pytest.approx(0.8198, abs=5e-5)
     assert float(effective_stall(1.0, 3 * 20.576, speed)) == pytest.approx(12.12, abs=0.01)

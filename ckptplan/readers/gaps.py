@@ -62,7 +62,7 @@ class _Faults:
     def add(self, line: int | None, message: str, hint: str | None = None) -> None:
         self.count += 1
         if len(self.kept) < MOST_PROBLEMS:
-            self.kept.append(Problem(message, Place(self.file, line), hint=hint))
+            self.kept.append(Problem(message, Place(self.file, line), hint=hint or f"write {_SHAPE}"))
 
     def stop(self, line: int | None, message: str, hint: str | None = None) -> InputError:
         """The error for a fault that ends the reading."""

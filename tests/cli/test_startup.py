@@ -24,7 +24,17 @@ def loaded(arguments: list[str], watched: tuple[str, ...]) -> list[str]:
     return [name for name in names if name]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["optimize", "--help"], ["spec", "show", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["optimize", "--help"],
+        ["simulate", "--help"],
+        ["online", "--help"],
+        ["spec", "show", "--help"],
+        ["--version"],
+    ],
+)
 def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
     """Help loads neither numpy, scipy, pydantic, yaml nor rich."""
     assert loaded(arguments, ("numpy", "scipy", "pydantic", "yaml", "rich", "matplotlib")) == []
@@ -35,3 +45,19 @@ def test_closed_form_optimize_loads_no_scipy(format_: str) -> None:
     """A closed-form plan loads no scipy and no matplotlib, and rich only for a table."""
     heavy = loaded(["optimize", "llama3-405b", "--format", format_], ("scipy", "matplotlib", "rich"))
     assert heavy == (["rich"] if format_ == "table" else [])
+
+
+def test_exponential_plans_simulations_and_rules_load_no_scipy() -> None:
+    """Counts, ends, host copies, verification and the online rules do without scipy too; a Weibull law may load it."""
+    sets = ["--set", "failures.host_copy_survives=0.4", "--set", "failures.interruptions.count=3"]
+    assert loaded(["optimize", "llama3-405b", "--verify", "-f", "json", *sets], ("scipy",)) == []
+    assert loaded(["simulate", "llama3-405b", "--runs", "20", "-f", "json"], ("scipy",)) == []
+    assert loaded(["online", "llama3-405b", "-f", "json"], ("scipy",)) == []
+
+
+def test_the_controller_of_a_training_loop_loads_the_standard_library_only() -> None:
+    """What runs in every rank of a training process loads neither numpy nor any other dependency."""
+    program = "import sys; import ckptplan.online as o; o.IntervalController; print(*{m.partition('.')[0] for m in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "scipy", "rich", "typer", "yaml", "pydantic"}
+    assert heavy.isdisjoint(done.stdout.split())

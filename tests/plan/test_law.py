@@ -100,9 +100,7 @@ def test_new_nodes_fail_more_often_than_in_the_long_run() -> None:
 
 
 def test_unequal_intervals_are_shown_with_their_gain() -> None:
-    """For a falling hazard the plan tells the first and the tenth period and what they gain, 0.13 points at shape "
-    "0.7.
-    """
+    """For a falling hazard the plan tells two periods and what they gain, 0.13 points at shape 0.7."""
     made = _planned(
         "failures={mtbf: 10000 s}", "failures.law={name: weibull, shape: 0.7}", "assume.failures_strike=safe"
     )

@@ -33,9 +33,7 @@ def test_the_run_takes_what_the_closed_forms_say() -> None:
 
 
 def test_quantiles_failures_and_saves_agree_with_a_simulation() -> None:
-    """5, 50 and 95 % quantiles, failures and saves of an asynchronous plan lie within four standard errors of 4,000 "
-    "runs.
-    """
+    """Quantiles, failures and saves of a background plan are within four standard errors of 4,000 runs."""
     made = _planned("training.duration=10 d", "save=[{mode: asynchronous, stall: 5 s, flush: 200 s}]")
     run = made.run
     assert run is not None
@@ -59,9 +57,7 @@ def test_tokens_and_a_start_give_a_date() -> None:
 
 
 def test_other_laws_are_simulated() -> None:
-    """Where no closed form exists the figures come from simulated runs, whose number is told, and agree with the "
-    "mean.
-    """
+    """Where no closed form exists the figures come from simulated runs, whose number is told."""
     made = _planned("failures.law={name: weibull, shape: 0.7}", "training.duration=20 d")
     run = made.run
     assert run is not None

@@ -66,6 +66,8 @@ class Simulation(NamedTuple):
     gross: MeanShares
     predicted_shares: Shares
     prediction: Prediction
+    predicted_wall_s: float
+    predicted_goodput: float
     predicted_counts: tuple[float, float] | None  # failures and saves begun, where a closed form knows them
     precision: float
     precision_reached: bool
@@ -130,6 +132,8 @@ def simulate_plan(
         progress=progress,
     )
     source = _source(case, replay is not None, resample)
+    prediction = _prediction(case, made, gaps, seed)
+    is_wall = prediction.quantity == "wall_s"
     return Simulation(
         name=scenario.name,
         strategy=strategy,
@@ -148,7 +152,9 @@ def simulate_plan(
         kept=made.shares(made.kept),
         gross=made.shares(made.gross),
         predicted_shares=case.shares(interval_s),
-        prediction=_prediction(case, made, gaps, seed),
+        prediction=prediction,
+        predicted_wall_s=prediction.predicted if is_wall else work_s / prediction.predicted,
+        predicted_goodput=work_s / prediction.predicted if is_wall else prediction.predicted,
         predicted_counts=_counts(case, made),
         precision=made.precision,
         precision_reached=made.precision_reached,

@@ -47,13 +47,11 @@ _NAMES = {
 
 
 def _rows(made: Simulation) -> list[tuple[tuple[Any, ...], Callable[[Any], str]]]:
-    one, shares = made.prediction, made.predicted_shares
+    shares = made.predicted_shares
     counts = made.predicted_counts or (None, None)
-    wall = one.predicted if one.quantity == "wall_s" else made.work_s / one.predicted
-    goodput = made.work_s / one.predicted if one.quantity == "wall_s" else one.predicted
     found: list[tuple[tuple[Any, ...], Callable[[Any], str]]] = [
-        (("wall_s", *_of(made.wall_s), wall), duration),
-        (("goodput", *_of(made.goodput), goodput), percent),
+        (("wall_s", *_of(made.wall_s), made.predicted_wall_s), duration),
+        (("goodput", *_of(made.goodput), made.predicted_goodput), percent),
         (("failures", *_of(made.failures), counts[0]), whole),
         (("saves", *_of(made.saves), counts[1]), whole),
     ]
@@ -111,8 +109,8 @@ def answers(made: Simulation) -> list[str]:
     wall = made.wall_s
     mean = f"{duration(wall.mean)} of wall time"
     if not math.isnan(wall.standard_error):
-        mean += f" on average, 95 % sure to {percent(made.precision)}; 5 to 95 % of runs: {duration(wall.p5)} to "
-        mean += duration(wall.p95)
+        mean += f" on average (95 %: {duration(wall.low)} to {duration(wall.high)}); 5 to 95 % of runs: "
+        mean += f"{duration(wall.p5)} to {duration(wall.p95)}"
     return [
         f"{printable(made.strategy)}, a save every {seconds(made.interval_s)}{steps}: {duration(made.work_s)} of "
         f"work{length} take {mean}; goodput {percent(made.kept.useful)} ({runs}, {made.source}, seed {made.seed})",

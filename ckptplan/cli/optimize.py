@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -85,16 +86,22 @@ def optimize(
     )
     if quiet:
         text = "".join(f"{_number(plan)}\n" for _, plan in plans)
-    elif trainer:
-        text = "\n".join(_setting(plan, trainer, keep) for _, plan in plans)
     else:
-        from ckptplan.cli.formats import plans_as
-
-        text = plans_as(format_, plans, output)
+        text = _settings(plans, trainer, keep) if trainer else _report(plans, format_, output)
     emit(text, output)
     for spec, plan in plans:
         warn([*spec.warnings, *plan.warnings, *_unanswered(plan, quiet=quiet, priced=gpu_hour_price is not None)])
     _check(plans, fail_under)
+
+
+def _settings(plans: list[tuple[Spec, Plan]], trainer: str, keep: int) -> str:
+    return "\n".join(_setting(plan, trainer, keep) for _, plan in plans)
+
+
+def _report(plans: list[tuple[Spec, Plan]], format_: Format, output: Path | None) -> str:
+    from ckptplan.cli.formats import plans_as
+
+    return plans_as(format_, plans, output)
 
 
 def _unanswered(plan: Plan, *, quiet: bool, priced: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Arguments and options, each with its help; first those that several commands share, then those of ``optimize``."""
+"""Arguments and options, each with its help: those that several commands share, then those of each command."""
 
 from __future__ import annotations
 
@@ -91,3 +91,36 @@ SeedOption = Annotated[
     int, typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed of all random numbers.", show_default=True)
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number to type.")]
+
+OneStrategyOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The save strategy; by default the best one.")
+]
+PlayedIntervalOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Work between saves, e.g. 1h; by default the recommended one.")
+]
+PlayedStepsOption = Annotated[int | None, typer.Option(metavar="N", min=1, max=10**12, help="The same in steps.")]
+RunsOption = Annotated[int, typer.Option(metavar="N", min=1, max=10_000_000, help="Runs to simulate.")]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(metavar="SHARE", help="Go on until the mean wall time is known to this, e.g. 0.1%."),
+]
+ReplayOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Failures as recorded: gaps or time stamps, one per line.")
+]
+ResampleOption = Annotated[
+    bool, typer.Option("--resample", help="With --replay: draw the gaps at random, not in their order.")
+]
+JobsOption = Annotated[
+    int, typer.Option(metavar="N", min=1, max=1024, help="Processes; the result is the same for any number.")
+]
+
+PriorMtbfOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="MTBF believed in at the start; by default that of the spec.")
+]
+PriorShapeOption = Annotated[
+    float, typer.Option(metavar="N", min=0.01, max=1e6, help="How many failures this belief is worth.")
+]
+BudgetOption = Annotated[
+    float, typer.Option(metavar="SHARE", min=0.0001, max=0.99, help="Share of time of the budget rules.")
+]
+CodeOption = Annotated[bool, typer.Option("--code", help="Print only the training loop to paste.")]

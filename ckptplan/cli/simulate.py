@@ -5,43 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ckptplan.cli.options import Format, FormatOption, OutputOption, SeedOption, SetOption, SpecArgument
+from ckptplan.cli.options import (
+    Format,
+    FormatOption,
+    JobsOption,
+    OneStrategyOption,
+    OutputOption,
+    PlayedIntervalOption,
+    PlayedStepsOption,
+    PrecisionOption,
+    ReplayOption,
+    ResampleOption,
+    RunsOption,
+    SeedOption,
+    SetOption,
+    SpecArgument,
+)
 from ckptplan.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.plan.simulation import Simulation
     from ckptplan.spec.reading import Spec
 
-_MOST_RUNS = 10_000_000
-
 
 def simulate(
     spec: SpecArgument,
-    interval: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Work between saves, e.g. 1h; by default the recommended one.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(metavar="N", min=1, max=10**12, help="The same in steps.")] = None,
-    strategy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The save strategy; by default the best one.")
-    ] = None,
-    runs: Annotated[int, typer.Option(metavar="N", min=1, max=_MOST_RUNS, help="Runs to simulate.")] = 1000,
-    precision: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="Go on until the mean wall time is known to this, e.g. 0.1%."),
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Failures as recorded: gaps or time stamps, one per line.")
-    ] = None,
-    resample: Annotated[
-        bool, typer.Option("--resample", help="With --replay: draw the gaps at random, not in their order.")
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option(metavar="N", min=1, max=1024, help="Processes; the result is the same for any number.")
-    ] = 1,
+    interval: PlayedIntervalOption = None,
+    steps: PlayedStepsOption = None,
+    strategy: OneStrategyOption = None,
+    runs: RunsOption = 1000,
+    precision: PrecisionOption = None,
+    replay: ReplayOption = None,
+    resample: ResampleOption = False,
+    jobs: JobsOption = 1,
     seed: SeedOption = 0,
     set_: SetOption = None,
     format_: FormatOption = Format.TABLE,

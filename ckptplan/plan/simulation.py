@@ -118,7 +118,6 @@ def simulate_plan(
         case = case._replace(mtbf_s=mean_s, law=case.law._replace(name=LawName.RECORDED, gaps_s=replay, of_nodes=False))
     interval_s = max(interval_s, case.floor_s)
     work_s = scenario.training.work_s
-    has_end = work_s is not None
     work_s = _WITHOUT_END * case.mtbf_s if work_s is None else work_s
     gaps = _gaps(case, in_order=replay is not None and not resample)
     made = simulate_runs(
@@ -132,16 +131,23 @@ def simulate_plan(
         progress=progress,
     )
     source = _source(case, replay is not None, resample)
-    prediction = _prediction(case, made, gaps, seed)
+    return _described(scenario, case, made, _prediction(case, made, gaps, seed), source=source, seed=seed)
+
+
+def _described(
+    scenario: Scenario, case: Case, made: Runs, prediction: Prediction, *, source: str, seed: int
+) -> Simulation:
+    """The simulated runs, summarised, with everything that was predicted of them."""
+    interval_s, work_s = made.process.interval_s, made.work_s
     is_wall = prediction.quantity == "wall_s"
     return Simulation(
         name=scenario.name,
-        strategy=strategy,
+        strategy=case.save.name,
         gpus=case.gpus,
         interval_s=interval_s,
         interval_steps=_steps(case, interval_s),
         work_s=work_s,
-        has_end=has_end,
+        has_end=scenario.training.work_s is not None,
         source=source,
         runs=made.wall_s.size,
         seed=seed,

@@ -55,7 +55,7 @@ def _assumptions(scenario: Scenario, cases: Sequence[Case], scales: Sequence[int
             "measured runs lose 2 to 55 %: compare step times inside and outside a save"
         )
     if any(case.save.mode is Mode.ASYNCHRONOUS for case in cases):
-        yield _of_host_copies(scenario)
+        yield _of_host_copies(scenario, cases)
     for case in cases:
         yield from _of_background(case)
     for case in cases:
@@ -81,9 +81,9 @@ def _of_failures(scenario: Scenario) -> str:
     return f"gaps between failures of the job are independent and {law.name} ({shape}); their mean scales with the GPUs"
 
 
-def _of_host_copies(scenario: Scenario) -> str:
+def _of_host_copies(scenario: Scenario, cases: Sequence[Case]) -> str:
     survives = scenario.failures.host_copy_survives
-    if survives == 0.0 or scenario.failures.law.name is not LawName.EXPONENTIAL:
+    if not any(case.copy_survives > 0.0 for case in cases):
         return "no host copy survives a failure: each one goes back to the newest flushed save"
     return (
         f"the host copy survives {format_percent(survives)} of the failures, which go back to the newest copy and "

@@ -32,6 +32,7 @@ class EvidenceFacts(NamedTuple):
     posterior_mtbf_s: float
     posterior_interval_s: float
     posterior_interval_steps: int | None
+    law_differs: bool  # the failures are not exponential, which the ranges of the MTBF and the loss take for granted
     expected_loss: float  # of goodput, for typing the posterior interval instead of knowing the MTBF
 
 
@@ -64,6 +65,7 @@ def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
         posterior_mtbf_s=belief.mtbf_s,
         posterior_interval_s=chosen_s,
         posterior_interval_steps=steps,
+        law_differs=not case.is_exponential,
         expected_loss=_expected_loss(case, evidence, exposure_s + prior_s, chosen_s),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ckptplan.errors import printable
 from ckptplan.plan.record import Plan
-from ckptplan.render.numbers import percent, points, seconds, whole
+from ckptplan.render.numbers import duration, percent, points, seconds, whole
 from ckptplan.units import format_time
 
 
@@ -15,11 +15,11 @@ def to_the_end(plan: Plan) -> list[str]:
     run = plan.run
     if run is None:
         return []
-    low, middle, high = (format_time(quantile) for quantile in run.quantiles_s)
+    low, middle, high = (duration(quantile) for quantile in run.quantiles_s)
     basis = f" ({run.runs:,} simulated runs)" if run.runs else ""
     lines = [
-        f"{format_time(run.work_s)} of work take {format_time(run.expected_s)} with {printable(run.strategy)}, sd "
-        f"{format_time(run.sd_s)}; 5, 50, 95 %: {low}, {middle}, {high}{basis}",
+        f"{format_time(run.work_s)} of work take {duration(run.expected_s)} with {printable(run.strategy)}, sd "
+        f"{duration(run.sd_s)}; 5, 50, 95 %: {low}, {middle}, {high}{basis}",
         f"{_count(run.failures, 'failure')} and {_count(run.saves, 'save')} are expected; {whole(run.gpu_hours)} "
         f"GPU-hours, {whole(run.gpu_hours_lost)} of them lost",
     ]
@@ -50,6 +50,7 @@ def _evidence(plan: Plan) -> Iterator[str]:
     if known is None:
         return
     counted = f"{_count(known.failures, 'failure')} in {format_time(known.exposure_s)} at {_gpus(plan.gpus)}"
+    counted += ", taken as exponential" if known.law_differs else ""
     level = percent(known.level).replace(".00", "")
     if known.mtbf_high_s is None or known.interval_high_s is None or known.goodput_high is None:
         yield (

@@ -54,6 +54,7 @@ _EVIDENCE = {
     "posterior_mtbf_s": _TIME,
     "posterior_interval_s": _TIME,
     "posterior_interval_steps": {"type": ["integer", "null"], "minimum": 1},
+    "law_differs": {"type": "boolean"},
     "expected_loss": _NUMBER,
 }
 _SPREAD = {

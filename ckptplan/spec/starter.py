@@ -5,6 +5,7 @@ from __future__ import annotations
 STARTER = """\
 # A spec for ckptplan, format version 1. Try:  ckptplan optimize THIS_FILE
 # Times, sizes and rates carry their unit: 5 s, 10 min, 3.09 h, 54 d; 80 GB (1e9 bytes), 80 GiB; 2 TB/s, 400 Gbit/s.
+# What is not known exactly may be a range, 40 s .. 90 s, or a distribution, {mean: 60 s, cv: 0.3}.
 # Every number below is an example: replace it with yours. Keys behind a # are optional and show what may be written.
 
 name: my run
@@ -29,6 +30,9 @@ failures:                         # exactly one of these
   # mtbf_per_node: 260 d
   # rate_per_node_day: 6.5e-3     # 6.5 per 1000 node-days
   # preset: llama3-2024
+  # law: {name: weibull, shape: 0.7}       # other than exponential; or {name: recorded, file: gaps.csv}, beside this file
+  # prior: {shape: 1, mtbf_per_gpu: 50_000 h}   # what was believed before counting, worth one failure
+  # host_copy_survives: 40 %      # failures (process crashes) that leave the copy in host memory
 
 storage:                          # or  preset: lustre-small
   write_bandwidth: 20 GB/s        # aggregate and sustained, as measured by a save, not as sold
@@ -44,7 +48,11 @@ save:                             # one or more strategies, compared side by sid
   - name: asynchronous            # training stands still for the copy to host memory only
     mode: asynchronous
     copy_bandwidth: 25 GB/s       # GPU to host, per GPU
-    training_speed_while_flushing: 0.95   # compare step times during and between saves
+    training_speed_while_flushing: 0.95   # compare step times during and between saves; or one of these:
+    # step_time_while_flushing: 5.3 s
+    # shared_link: {bandwidth: 50 GB/s, exposed_communication: 20 %}   # per node; share of a step that waits for it
+    # copy_out: overlapped        # with forward and backward, up to the optimizer step
+    # in_flight: 2                # saves whose flush may be under way at one time; each holds a buffer
 
 restart:                          # or  total: 10 min
   detect: 60 s
@@ -55,7 +63,8 @@ restart:                          # or  total: 10 min
 
 training:
   step_time: 5 s                  # turns the interval into steps
-  duration: 30 d
+  duration: 30 d                  # of all steps, without saves and failures; or steps, or tokens and tokens_per_step
+  # start: 2026-12-01
 
 # assume: {failures_strike: DR}   # a further failure may strike the whole recovery; or R, or safe
 """

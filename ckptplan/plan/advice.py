@@ -11,6 +11,7 @@ from ckptplan.plan.record import Record
 from ckptplan.units import format_percent, format_time
 
 _WORTH_A_WORD = 0.001  # of goodput
+_HALVINGS = 20  # leave a millionth of the stall open, and more digits are not printed
 
 
 def advice(cases: Sequence[Case], best: Record) -> tuple[str, ...]:
@@ -22,7 +23,7 @@ def advice(cases: Sequence[Case], best: Record) -> tuple[str, ...]:
 
 def _sentences(blocking: Sequence[Case], background: Sequence[Case], best: Record) -> Iterator[str]:
     for case in background:
-        name, limit_s = case.save.name, _break_even_s(case)
+        name, limit_s = case.save.name, break_even_s(case)
         why = _why(case)
         if best.strategy != name and any(rival.save.name == best.strategy for rival in blocking):
             yield (
@@ -37,15 +38,10 @@ def _sentences(blocking: Sequence[Case], background: Sequence[Case], best: Recor
 
 def _blocking_instead(case: Case, limit_s: float, why: str) -> Iterator[str]:
     """A blocking save that lasts as long as the flush would be better than the asynchronous one."""
-    rival = case._replace(
-        save=case.save._replace(
-            mode=Mode.SHARDED, stall_s=case.save.write_s, flush_s=0.0, training_speed_while_flushing=1.0, in_flight=1
-        ),
-        host_copy_survives=0.0,
-    )
+    rival = _blocking(case, case.save.write_s)
     if rival.save.stall_s <= 0.0:
         return
-    gain = rival.goodput(rival.optimum("exact")) - case.goodput(case.optimum("exact"))
+    gain = _best_goodput(rival) - _best_goodput(case)
     if gain >= _WORTH_A_WORD:
         yield (
             f"{case.save.name} loses to a blocking save: {why}, and writing takes {format_time(case.save.write_s)}; "
@@ -58,7 +54,7 @@ def _why(case: Case) -> str:
     """What a background save costs besides its stall."""
     save = case.save
     slow_s = case.effective_stall_s - save.stall_s
-    if case.floor_s > case._replace(save=save._replace(flush_s=0.0)).optimum("exact"):
+    if case.optimum(case.method) <= case.floor_s:
         return f"its flush of {format_time(save.flush_s)} forces an interval of {format_time(case.floor_s)}"
     if slow_s > 0.0:
         return (
@@ -68,6 +64,29 @@ def _why(case: Case) -> str:
     return f"each save blocks for {format_time(save.stall_s)} and puts {format_time(save.flush_s)} more work at risk"
 
 
-def _break_even_s(case: Case) -> float:
+def break_even_s(case: Case) -> float:
+    """Stall of the blocking save that is as good: by its closed form, or by halving where there is none. [s]."""
     save = case.save
-    return float(break_even_stall(save.stall_s, save.flush_s, case.speed, case.mtbf_s))
+    closed = float(break_even_stall(save.stall_s, save.flush_s, case.speed, case.mtbf_s))
+    if case.is_exponential and case.copy_survives == 0.0 and save.in_flight == 1:
+        return closed
+    goodput = _best_goodput(case)
+    low, high = 0.0, 2.0 * closed
+    while _best_goodput(_blocking(case, high)) > goodput and high < case.mtbf_s:
+        high *= 2.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _best_goodput(_blocking(case, middle)) > goodput else (low, middle)
+    return high
+
+
+def _blocking(case: Case, stall_s: float) -> Case:
+    """The same run with a save that blocks for a time and flushes nothing."""
+    save = case.save._replace(
+        mode=Mode.SHARDED, stall_s=stall_s, flush_s=0.0, training_speed_while_flushing=1.0, in_flight=1, transfer_s=0.0
+    )
+    return case._replace(save=save)
+
+
+def _best_goodput(case: Case) -> float:
+    return case.goodput(case.optimum(case.method))

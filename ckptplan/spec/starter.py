@@ -30,7 +30,7 @@ failures:                         # exactly one of these
   # mtbf_per_node: 260 d
   # rate_per_node_day: 6.5e-3     # 6.5 per 1000 node-days
   # preset: llama3-2024
-  # law: {name: weibull, shape: 0.7}       # other than exponential; or {name: recorded, file: gaps.csv}, beside this file
+  # law: {name: weibull, shape: 0.7}       # or {name: recorded, file: gaps.csv}, beside this file
   # prior: {shape: 1, mtbf_per_gpu: 50_000 h}   # what was believed before counting, worth one failure
   # host_copy_survives: 40 %      # failures (process crashes) that leave the copy in host memory
 

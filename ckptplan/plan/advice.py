@@ -27,8 +27,8 @@ def _sentences(blocking: Sequence[Case], background: Sequence[Case], best: Recor
         why = _why(case)
         if best.strategy != name and any(rival.save.name == best.strategy for rival in blocking):
             yield (
-                f"{best.strategy} beats {name}: {why}, as much as a blocking save of {format_time(limit_s)} would, and "
-                f"{best.strategy} blocks for {format_time(best.stall_s)} only"
+                f"{best.strategy} beats {name}: {why}, which is as good as a blocking save of {format_time(limit_s)}; "
+                f"{best.strategy} blocks for {format_time(best.stall_s)}"
             )
         elif case.save.write_s < limit_s:
             yield from _blocking_instead(case, limit_s, why)

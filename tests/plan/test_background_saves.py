@@ -167,9 +167,18 @@ def test_a_blocking_save_at_the_break_even_is_as_good(sets: tuple[str, ...]) -> 
 
 
 def test_the_reason_is_the_slow_down_where_the_floor_does_not_bind() -> None:
-    """437 s at 45 % speed lose for their slow-down, though a save of 0.78 s alone would be due before its flush ends."""
-    made = plan(load("crusoe-70b", sets=["save[2].stall=100 s"]).scenario, methods=["exact"])
-    sentences = _said("beats threads", made.advice) or _said("threads loses", made.advice)
-    assert all("training slowed to 45 %" in sentence for sentence in sentences)
-    lone = plan(load("crusoe-70b", sets=["save[1].flush=2 h", "save[1].training_speed_while_flushing=1"]).scenario)
-    assert lone.optima()[1].interval_s == pytest.approx(7200.0)
+    """437 s at 45 % speed lose for their slow-down, though 0.78 s alone would be due again before the flush ends."""
+    slow = "{name: threads, mode: asynchronous, stall: 0.78 s, flush: 437 s, training_speed_while_flushing: 0.45}"
+    saves = f"save=[{slow}, {{name: blocking, mode: sharded, stall: 100 s}}]"
+    made = plan(load("crusoe-70b", sets=[saves]).scenario, methods=["exact"])
+    (sentence,) = _said("blocking beats threads", made.advice)
+    assert "each save costs 241 s, of which 240 s is training slowed to 45 %" in sentence
+
+
+def test_the_reason_is_the_floor_where_it_binds() -> None:
+    """A flush of two hours loses to a blocking save of 60 s because it forces an interval of two hours."""
+    long = "{name: long, mode: asynchronous, stall: 1 s, flush: 2 h}"
+    saves = f"save=[{long}, {{name: blocking, mode: sharded, stall: 60 s}}]"
+    made = plan(load("crusoe-70b", sets=[saves]).scenario, methods=["exact"])
+    (sentence,) = _said("blocking beats long", made.advice)
+    assert "its flush of 7,200 s forces an interval of 7,200 s" in sentence

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from ckptplan.cli.options import (
     Format,
@@ -22,6 +24,7 @@ from ckptplan.cli.options import (
     SeedOption,
     SetOption,
     SpecArgument,
+    StrictOption,
 )
 from ckptplan.errors import InputError, UsageError
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
+    context: typer.Context,
     spec: SpecArgument,
     interval: PlayedIntervalOption = None,
     steps: PlayedStepsOption = None,
@@ -40,6 +44,7 @@ def simulate(
     replay: ReplayOption = None,
     resample: ResampleOption = False,
     jobs: JobsOption = 1,
+    strict: StrictOption = False,
     seed: SeedOption = 0,
     set_: SetOption = None,
     format_: FormatOption = Format.TABLE,
@@ -61,6 +66,10 @@ def simulate(
     if resample and replay is None:
         raise UsageError("--resample does nothing without --replay", hint="add --replay FILE")
     wanted = _share(precision)
+    if replay is not None and not resample and (wanted is not None or _typed(context, "runs")):
+        raise UsageError(
+            "--runs and --precision do nothing with a record in its order, which is one run", hint="add --resample"
+        )
     loaded = load(spec, sets=set_ or [])
     name, interval_s = _chosen(loaded, strategy, interval, steps)
     gaps = None
@@ -81,10 +90,17 @@ def simulate(
             precision=wanted,
             replay=gaps,
             resample=resample,
+            strict=strict,
             progress=progress,
         )
     emit(_as(format_, made, loaded, output), output)
-    warn([*loaded.warnings, *_unmet(made, wanted)])
+    warn([*loaded.warnings, *_unmet(made, wanted), *_record_notes(loaded, made, gaps, resample=resample)])
+
+
+def _typed(context: typer.Context, name: str) -> bool:
+    """Whether an option was given on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int | None) -> tuple[str, float]:
@@ -95,18 +111,17 @@ def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int
     cases = {case.save.name: case for case in cases_of(loaded.scenario)}
     if strategy is not None:
         cases = {one_of(strategy, tuple(cases), "--strategy"): cases[strategy]}
-    best = max(cases.values(), key=lambda case: case.goodput(case.optimum(case.method)))
-    step_s = best.step_time_s
+    best = max(cases.values(), key=lambda case: case.goodput(case.typed_interval_s))
     if interval is not None:
         return best.save.name, times([interval], "--interval")[0]
-    if steps is not None and step_s is None:
+    if steps is None:
+        return best.save.name, best.typed_interval_s
+    if best.step_time_s is None:
         raise InputError(
             "an interval in steps needs the time of one step",
             hint="add training.step_time to the spec, for example training: {step_time: 5 s}",
         )
-    optimum_s = best.optimum(best.method)
-    count = steps if steps is not None else best.steps(optimum_s)
-    return best.save.name, optimum_s if count is None or step_s is None else count * step_s
+    return best.save.name, steps * best.step_time_s
 
 
 def _share(text: str | None) -> float | None:
@@ -129,6 +144,17 @@ def _unmet(made: Simulation, wanted: float | None) -> list[str]:
     return [
         f"the precision of {100 * wanted:g} % was not reached in {made.runs:,} runs: it is {100 * made.precision:.2g} %"
     ]
+
+
+def _record_notes(loaded: Spec, made: Simulation, gaps: tuple[float, ...] | None, *, resample: bool) -> Iterator[str]:
+    """What a record does not carry."""
+    if gaps is not None and not resample and made.failures.mean >= len(gaps):
+        yield f"the run outlasts the record of {len(gaps):,} gaps, which was started over: replay a longer one"
+    if gaps is not None and loaded.scenario.failures_strike == "safe":
+        yield (
+            "failures_strike is safe: the gaps must not contain the recoveries, which time stamps of failures do; "
+            "write gaps of training time, or failures_strike: DR"
+        )
 
 
 def _as(format_: Format, made: Simulation, loaded: Spec, output: Path | None) -> str:

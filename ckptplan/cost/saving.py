@@ -99,6 +99,8 @@ def _asynchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
     """The stall is the copy to host memory; the write follows in the background."""
     computed = _sharded_write(size, scenario.storage)
     write_s, write, notes = _given_or_computed(save, "flush", save.flush_s, computed)
+    write_s, write, link_notes = _through_link(save, size, write_s, write)
+    notes += link_notes
     copy_s = float(copy_out_time(size.written_per_rank_bytes, 1, save.copy_bandwidth_bytes_per_s))
     stall_s, hidden_s = _copy_out(save, scenario, copy_s)
     if stall_s + hidden_s < copy_s * (1.0 - _ROUNDING):
@@ -131,15 +133,34 @@ def _asynchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
     )
 
 
+def _through_link(
+    save: Save, size: Sizes, write_s: float, write: WriteTime | None
+) -> tuple[float, WriteTime | None, tuple[str, ...]]:
+    """A flush through a shared link takes at least as long as the link needs for its bytes."""
+    if save.shared_link is None:
+        return write_s, write, ()
+    least_s = size.written_per_node_bytes / save.shared_link.bandwidth_bytes_per_s
+    if write_s >= least_s * (1.0 - _ROUNDING):
+        return write_s, write, ()
+    if write is not None:
+        return least_s, write._replace(seconds=least_s, binds="the shared link"), ()
+    rate = format_rate(save.shared_link.bandwidth_bytes_per_s)
+    note = (
+        f"the given flush of {format_time(write_s)} is shorter than the {format_time(least_s)} that a node needs to "
+        f"send its bytes at {rate}; measure the flush again, or write the bandwidth of the link"
+    )
+    return write_s, write, (note,)
+
+
 def _copy_out(save: Save, scenario: Scenario, copy_s: float) -> tuple[float, float]:
     """What of the copy-out blocks, and what is hidden behind forward and backward."""
     if not save.overlapped_copy:
         return (copy_s if save.stall_s is None else save.stall_s), 0.0
     from ckptplan.cost.slowdown import overlapped_copy_stall
 
-    if save.stall_s is not None:
-        return save.stall_s, max(copy_s - save.stall_s, 0.0)
     copy = overlapped_copy_stall(copy_s, forward_backward_s(save, scenario))
+    if save.stall_s is not None:
+        return save.stall_s, min(max(copy_s - save.stall_s, 0.0), float(copy.hidden_s))
     return float(copy.stall_s), float(copy.hidden_s)
 
 

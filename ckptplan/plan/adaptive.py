@@ -27,7 +27,7 @@ class RuleRecord(NamedTuple):
 
 
 class AdaptivePlan(NamedTuple):
-    """What adaptive rules yield for one strategy, the best one first."""
+    """What adaptive rules yield for one strategy; the best interval first."""
 
     name: str
     strategy: str

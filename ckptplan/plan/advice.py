@@ -30,7 +30,7 @@ def _sentences(blocking: Sequence[Case], background: Sequence[Case], best: Recor
                 f"{best.strategy} beats {name}: {why}, which is as good as a blocking save of {format_time(limit_s)}; "
                 f"{best.strategy} blocks for {format_time(best.stall_s)}"
             )
-        elif case.save.write_s < limit_s:
+        elif case.save.write_s < limit_s and not blocking:
             yield from _blocking_instead(case, limit_s, why)
         elif best.strategy == name:
             yield f"{name} wins against any blocking save longer than {format_time(limit_s)}"

@@ -93,6 +93,11 @@ def _of_host_copies(scenario: Scenario, cases: Sequence[Case]) -> str:
 
 def _of_background(case: Case) -> Iterator[str]:
     save = case.save
+    if save.in_flight > 1 and case.speed < 1.0:
+        yield (
+            f"{save.name}: flushes that overlap slow training from the first save after a restart on as they do later; "
+            "the true goodput is a little higher"
+        )
     if save.in_flight > 1:
         yield f"{save.name}: {save.in_flight} flushes at one time are each as fast as one alone, up to write_bandwidth"
     if save.hidden_copy_s > 0.0:

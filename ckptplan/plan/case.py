@@ -1,6 +1,6 @@
 """One strategy at one scale: cost put in, interval and goodput out."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,25 @@ class Case(NamedTuple):
         counted = self.save.flush_s > 0.0 and self.save.in_flight == 1 and self.is_exponential
         return self.host_copy_survives if counted else 0.0
 
+    @property
+    def process(self) -> dict[str, Any]:
+        """What every formula takes beside interval, stall and MTBF."""
+        return {
+            "downtime": self.restart.downtime_s,
+            "restart": self.restart.restart_s,
+            "strike": self.strike,
+            "flush": self.save.flush_s,
+            "speed": self.speed,
+            "in_flight": self.save.in_flight,
+        }
+
+    @property
+    def typed_interval_s(self) -> float:
+        """The best interval that can be typed: whole steps where the step time is known. [s]."""
+        best_s = self.optimum(self.method)
+        steps = self.steps(best_s)
+        return best_s if steps is None or self.step_time_s is None else steps * self.step_time_s
+
     def optimum(self, method: str) -> float:
         """Interval by a method, raised to the floor that the flush sets, in seconds."""
         function = METHODS[method].function
@@ -82,17 +101,7 @@ class Case(NamedTuple):
 
     def exponential_shares(self, interval_s: float) -> Shares:
         """Exact shares if failures were exponential and no host copy survived one."""
-        return exact_shares(
-            interval_s,
-            self.save.stall_s,
-            self.mtbf_s,
-            downtime=self.restart.downtime_s,
-            restart=self.restart.restart_s,
-            strike=self.strike,
-            flush=self.save.flush_s,
-            speed=self.speed,
-            in_flight=self.save.in_flight,
-        )
+        return exact_shares(interval_s, self.save.stall_s, self.mtbf_s, **self.process)
 
     def goodput(self, interval_s: float) -> float:
         """Goodput of an interval, by the law of the failures."""
@@ -112,8 +121,9 @@ class Case(NamedTuple):
         if self.is_exponential and self.copy_survives == 0.0:
             chosen = whole_steps(interval_s, self.step_time_s, self.effective_stall_s, self.mtbf_s)
             return max(int(chosen), least)
-        below = max(int(interval_s / self.step_time_s), least, 1)
-        return max((below, below + 1), key=lambda count: self.goodput(count * (self.step_time_s or 0.0)))
+        from ckptplan.plan.account import best_steps
+
+        return best_steps(self, interval_s, self.step_time_s, max(least, 1))
 
 
 def cases_of(scenario: Scenario) -> list[Case]:

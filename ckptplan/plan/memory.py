@@ -60,7 +60,7 @@ def early_facts(scenario: Scenario) -> EarlyFacts | None:
         return None
     from ckptplan.interval.superposed import early_life_first_failures
 
-    node_s = scenario.failures.mtbf_per_gpu_s / scenario.cluster.gpus_per_node
     nodes = scenario.cluster.nodes
+    node_s = nodes * scenario.failures.mtbf_per_gpu_s / scenario.cluster.gpus
     first = float(early_life_first_failures(work_s, node_s, nodes, law.name, law.shape))
     return EarlyFacts(work_s, first, nodes * work_s / node_s)

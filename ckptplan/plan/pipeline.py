@@ -109,18 +109,18 @@ def plan(
         scales=scales,
         advice=advice.advice(here, best),
     )
-    made = _with_the_whole_run(made, scenario, next(c for c in here if c.save.name == best.strategy))
+    made = _with_the_whole_run(made, scenario, next(c for c in here if c.save.name == best.strategy), seed)
     if unsure is not None and unsure.spreads:
         made = _with_spread(made, scenario, unsure, seed)
     return _verified(made, scenario, seed) if verify else made
 
 
-def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case) -> Plan:
+def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -> Plan:
     """The plan with what holds for the best strategy from the start of the run to its end."""
     if scenario.training.work_s is not None:
         from ckptplan.plan.run import run_facts
 
-        made = made._replace(run=run_facts(scenario, case, made.best))
+        made = made._replace(run=run_facts(scenario, case, made.best, seed))
     if scenario.failures.evidence is not None:
         from ckptplan.plan.evidence import evidence_facts
 
@@ -145,9 +145,8 @@ def _with_spread(made: Plan, scenario: Scenario, unsure: Unsure, seed: int) -> P
 def _verified(made: Plan, scenario: Scenario, seed: int) -> Plan:
     from ckptplan.plan.simulation import simulate_plan
 
-    best = made.best
-    typed = None if best.interval_steps is None or made.step_time_s is None else best.interval_steps * made.step_time_s
-    found = simulate_plan(scenario, strategy=best.strategy, interval_s=typed or best.interval_s, seed=seed)
+    interval_s = made.best.typed_interval_s(made.step_time_s)
+    found = simulate_plan(scenario, strategy=made.best.strategy, interval_s=interval_s, seed=seed)
     return made._replace(verification=found.prediction)
 
 

@@ -24,7 +24,7 @@ _MOST_REFUSED = 0.5
 
 
 class Cause(NamedTuple):
-    """An input, and the share of the variance of the goodput that it causes when it alone varies."""
+    """An input, and its part of the sum of the variances that each input alone gives the planned interval's goodput."""
 
     key: str
     share: float
@@ -134,7 +134,7 @@ def _outcome(scenario: Scenario | None, strategy: str, interval_s: float) -> tup
     if scenario is None:
         return None
     case = _case(scenario, strategy)
-    best_s = case.optimum("exact" if case.is_exponential else "renewal")
+    best_s = case.optimum(case.method)
     return best_s, case.goodput(best_s), case.goodput(max(interval_s, case.floor_s))
 
 
@@ -151,7 +151,7 @@ def _causes(
         outcomes = [
             _outcome(_scenario(scenario, rebuild, draws, i, only=key), strategy, interval_s) for i in range(len(values))
         ]
-        variances[key] = float(np.var([outcome[1] for outcome in outcomes if outcome is not None]))
+        variances[key] = float(np.var([outcome[2] for outcome in outcomes if outcome is not None]))
     total = sum(variances.values())
     shares = [Cause(key, variance / total if total > 0.0 else 0.0) for key, variance in variances.items()]
     return tuple(sorted(shares, key=lambda cause: -cause.share))

@@ -52,6 +52,12 @@ class Record(NamedTuple):
         """What typing the recommended number into a trainer yields: whole steps where the step time is known."""
         return self.goodput_exact if self.goodput_steps is None else self.goodput_steps
 
+    def typed_interval_s(self, step_time_s: float | None) -> float:
+        """The interval of the number to type. [s]."""
+        if self.interval_steps is None or step_time_s is None:
+            return self.interval_s
+        return self.interval_steps * step_time_s
+
 
 class CheckpointFacts(NamedTuple):
     """Size of the checkpoint at the planned scale, in bytes."""

@@ -1,7 +1,7 @@
 """A run with an end: when it is done, what it takes, and how its work is divided best."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
+MANY_NODES = 1_000
 _SECONDS_PER_HOUR = 3600.0
 _LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 
@@ -38,6 +39,7 @@ class RunFacts(NamedTuple):
     best_pieces_s: float | None  # expected time with them
     end: str | None  # date and time at the expected time, if a start is given
     runs: int
+    taken_as_exponential: bool  # the failures of very many nodes
 
 
 class _Figures(NamedTuple):
@@ -51,15 +53,15 @@ class _Figures(NamedTuple):
     runs: int = 0
 
 
-def run_facts(scenario: Scenario, case: Case, best: "Record") -> RunFacts | None:
+def run_facts(scenario: Scenario, case: Case, best: "Record", seed: int = 0) -> RunFacts | None:
     """The run by the recommended number; None if its work is not known or it never ends."""
     work_s = scenario.training.work_s
     if work_s is None:
         return None
-    typed = None if best.interval_steps is None or case.step_time_s is None else best.interval_steps * case.step_time_s
-    interval_s = best.interval_s if typed is None else typed
-    closed = case.is_exponential and case.copy_survives == 0.0
-    figures = _closed(case, work_s, interval_s) if closed else _simulated(case, work_s, interval_s)
+    interval_s = best.typed_interval_s(case.step_time_s)
+    many = case.law.of_nodes and case.nodes > MANY_NODES  # their failures are all but exponential, and slow to simulate
+    closed = (case.is_exponential or many) and case.copy_survives == 0.0
+    figures = _closed(case, work_s, interval_s, seed) if closed else _simulated(case, work_s, interval_s, seed)
     if figures is None or not figures.expected_s <= _LONGEST_S:
         return None
     pieces, pieces_s = _best_division(case, work_s) if closed else (None, None)
@@ -79,35 +81,24 @@ def run_facts(scenario: Scenario, case: Case, best: "Record") -> RunFacts | None
         best_pieces_s=pieces_s,
         end=_end(scenario, figures.expected_s),
         runs=figures.runs,
+        taken_as_exponential=closed and not case.is_exponential,
     )
 
 
-def process_of(case: Case) -> dict[str, Any]:
-    """The arguments that every formula of a finite run takes, beside work, interval, stall and MTBF."""
-    return {
-        "downtime": case.restart.downtime_s,
-        "restart": case.restart.restart_s,
-        "strike": case.strike,
-        "flush": case.save.flush_s,
-        "speed": case.speed,
-        "in_flight": case.save.in_flight,
-    }
-
-
-def _closed(case: Case, work_s: float, interval_s: float) -> _Figures | None:
+def _closed(case: Case, work_s: float, interval_s: float, seed: int) -> _Figures | None:
     """Exact figures for exponential failures; simulated ones where the distribution cannot be inverted."""
     from ckptplan.interval.completion import completion_quantiles
     from ckptplan.interval.finite import expected_counts, expected_time, time_variance
 
     arguments = (work_s, interval_s, case.save.stall_s, case.mtbf_s)
-    process = process_of(case)
+    process = case.process
     expected_s = float(expected_time(*arguments, **process))
     if not expected_s <= _LONGEST_S:
         return None
     low, middle, high = (float(q) for q in completion_quantiles(LEVELS, *arguments, **process))
     counts = expected_counts(*arguments, **process)
     if not np.isfinite(low + high):
-        return _simulated(case, work_s, interval_s)
+        return _simulated(case, work_s, interval_s, seed)
     return _Figures(
         expected_s=expected_s,
         sd_s=float(np.sqrt(time_variance(*arguments, **process))),
@@ -117,12 +108,12 @@ def _closed(case: Case, work_s: float, interval_s: float) -> _Figures | None:
     )
 
 
-def _simulated(case: Case, work_s: float, interval_s: float) -> _Figures | None:
+def _simulated(case: Case, work_s: float, interval_s: float, seed: int) -> _Figures | None:
     from ckptplan.errors import InputError
     from ckptplan.plan.simulation import simulate_case
 
     try:
-        made = simulate_case(case, work_s, interval_s, runs=SIMULATED_RUNS)
+        made = simulate_case(case, work_s, interval_s, runs=SIMULATED_RUNS, seed=seed)
     except InputError:
         return None  # it makes no progress: the goodput table says so already
     wall = made.wall
@@ -139,7 +130,7 @@ def _simulated(case: Case, work_s: float, interval_s: float) -> _Figures | None:
 def _best_division(case: Case, work_s: float) -> tuple[int | None, float | None]:
     from ckptplan.interval.finite_pieces import best_finite_plan
 
-    found = best_finite_plan(work_s, case.save.stall_s, case.mtbf_s, **process_of(case))
+    found = best_finite_plan(work_s, case.save.stall_s, case.mtbf_s, **case.process)
     if not np.isfinite(found.mean_s):
         return None, None
     return int(found.pieces), float(found.mean_s)

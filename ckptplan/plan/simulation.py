@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ import numpy as np
 from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.interval.breakdown import Shares
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.refusals import refuse
+from ckptplan.plan.rows import raised_to_floor
 from ckptplan.simulate import (
     Gaps,
     MeanShares,
@@ -42,7 +45,7 @@ class Prediction(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether the formula is within four standard errors."""
-        return abs(self.z) <= _HOLDS_WITHIN or np.isnan(self.z)
+        return math.isnan(self.z) or abs(self.z) <= _HOLDS_WITHIN
 
 
 class Simulation(NamedTuple):
@@ -51,6 +54,7 @@ class Simulation(NamedTuple):
     name: str
     strategy: str
     gpus: int
+    asked_interval_s: float  # ``interval_s`` is longer where the flush demands it
     interval_s: float
     interval_steps: int | None
     work_s: float
@@ -66,7 +70,7 @@ class Simulation(NamedTuple):
     gross: MeanShares
     predicted_shares: Shares
     prediction: Prediction
-    predicted_wall_s: float
+    predicted_wall_s: float | None  # None: only the goodput in the long run is known
     predicted_goodput: float
     predicted_counts: tuple[float, float] | None  # failures and saves begun, where a closed form knows them
     precision: float
@@ -84,6 +88,7 @@ def simulate_plan(
     precision: float | None = None,
     replay: tuple[float, ...] | None = None,
     resample: bool = False,
+    strict: bool = False,
     progress: Progress | None = None,
 ) -> Simulation:
     """Simulate one strategy of a scenario.
@@ -102,6 +107,8 @@ def simulate_plan(
         Recorded gaps instead of the law of the spec, in their order, or resampled. [s]
     resample : bool
         Draw the recorded gaps with replacement.
+    strict : bool
+        Refuse an interval below the flush and buffers that do not fit.
 
     Returns
     -------
@@ -110,13 +117,15 @@ def simulate_plan(
     Raises
     ------
     InputError
-        If the run makes no progress.
+        If the run makes no progress, or ``strict`` refuses it.
     """
     case = next(case for case in cases_of(scenario) if case.save.name == strategy)
     if replay is not None:
         mean_s = float(np.mean(replay))
         case = case._replace(mtbf_s=mean_s, law=case.law._replace(name=LawName.RECORDED, gaps_s=replay, of_nodes=False))
-    interval_s = max(interval_s, case.floor_s)
+    if strict:
+        refuse([case], [interval_s])
+    asked_s, interval_s = interval_s, raised_to_floor(interval_s, case)
     work_s = scenario.training.work_s
     work_s = _WITHOUT_END * case.mtbf_s if work_s is None else work_s
     gaps = _gaps(case, in_order=replay is not None and not resample)
@@ -131,7 +140,9 @@ def simulate_plan(
         progress=progress,
     )
     source = _source(case, replay is not None, resample)
-    return _described(scenario, case, made, _prediction(case, made, gaps, seed), source=source, seed=seed)
+    prediction = _prediction(case, made, gaps, seed)
+    found = _described(scenario, case, made, prediction, source=source, seed=seed)
+    return found._replace(asked_interval_s=asked_s)
 
 
 def _described(
@@ -144,6 +155,7 @@ def _described(
         name=scenario.name,
         strategy=case.save.name,
         gpus=case.gpus,
+        asked_interval_s=interval_s,
         interval_s=interval_s,
         interval_steps=_steps(case, interval_s),
         work_s=work_s,
@@ -159,7 +171,7 @@ def _described(
         gross=made.shares(made.gross),
         predicted_shares=case.shares(interval_s),
         prediction=prediction,
-        predicted_wall_s=prediction.predicted if is_wall else work_s / prediction.predicted,
+        predicted_wall_s=prediction.predicted if is_wall else None,
         predicted_goodput=work_s / prediction.predicted if is_wall else prediction.predicted,
         predicted_counts=_counts(case, made),
         precision=made.precision,
@@ -201,9 +213,8 @@ def _prediction(case: Case, made: Runs, gaps: Gaps, seed: int) -> Prediction:
     interval_s = made.process.interval_s
     if case.is_exponential and case.copy_survives == 0.0:
         from ckptplan.interval.finite import expected_time
-        from ckptplan.plan.run import process_of
 
-        predicted = float(expected_time(made.work_s, interval_s, case.save.stall_s, case.mtbf_s, **process_of(case)))
+        predicted = float(expected_time(made.work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
         wall = made.wall
         z = standard_errors(wall.mean, wall.standard_error, predicted)
         return Prediction("wall_s", predicted, wall.mean, wall.standard_error, z)
@@ -220,9 +231,8 @@ def _counts(case: Case, made: Runs) -> tuple[float, float] | None:
     if not case.is_exponential or case.copy_survives > 0.0:
         return None
     from ckptplan.interval.finite import expected_counts
-    from ckptplan.plan.run import process_of
 
-    found = expected_counts(made.work_s, made.process.interval_s, case.save.stall_s, case.mtbf_s, **process_of(case))
+    found = expected_counts(made.work_s, made.process.interval_s, case.save.stall_s, case.mtbf_s, **case.process)
     return float(found.failures), float(found.saves_durable + found.saves_aborted)
 
 

@@ -78,21 +78,22 @@ def _few_failures(scenario: Scenario) -> Iterator[str]:
     evidence = scenario.failures.evidence
     if evidence is None or evidence.failures >= _FEW_FAILURES:
         return
-    if evidence.failures == 0:
-        from ckptplan.fit.rate import mtbf_confidence
+    from ckptplan.fit.rate import mtbf_confidence
 
-        gpus = scenario.cluster.gpus
-        bound_s = float(mtbf_confidence(evidence.exposure_gpu_s / gpus, 0.0).low)
+    gpus = scenario.cluster.gpus
+    known = mtbf_confidence(evidence.exposure_gpu_s / gpus, evidence.failures, until_failure=evidence.until_failure)
+    low = format_time(float(known.low))
+    if evidence.failures == 0:
+        remedy = "so count on" if evidence.prior_gpu_s > 0.0 else "so count on, or write a prior"
         yield (
-            f"no failure was counted: the MTBF is above {format_time(bound_s)} (95 %), and nothing more is known; the "
-            f"plan takes {format_time(scenario.failures.mtbf_per_gpu_s / gpus)} from the prior, so count on, or write "
-            "a prior"
+            f"no failure was counted: the MTBF is above {low} (95 %), and the count says nothing more; the plan takes "
+            f"{format_time(scenario.failures.mtbf_per_gpu_s / gpus)} from the prior, {remedy}"
         )
         return
     yield (
-        f"only {format_count(evidence.failures)} failures were counted: the MTBF is known to about "
-        f"+-{format_percent(evidence.failures**-0.5)}; count a longer time before you trust the goodput "
-        "(the interval moves with the square root only)"
+        f"only {format_count(evidence.failures)} failures were counted: the MTBF lies between {low} and "
+        f"{format_time(float(known.high))} (95 %); count a longer time before you trust the goodput (the interval "
+        "moves with the square root only)"
     )
 
 
@@ -160,6 +161,12 @@ def _longer_than_the_run(scenario: Scenario, records: Sequence[Record]) -> Itera
 
 
 def _safe_clock(scenario: Scenario) -> Iterator[str]:
+    if scenario.failures_strike is Strike.SAFE and scenario.failures.law.name is LawName.RECORDED:
+        yield (
+            "failures_strike is safe, so the failure clock stands still in recovery: the recorded gaps must not "
+            "contain the recoveries, which time stamps of failures do; write gaps of training time, or "
+            "failures_strike: DR"
+        )
     if scenario.failures_strike is Strike.SAFE and scenario.failures.source == "interruptions":
         yield (
             "failures_strike is safe, so the failure clock stands still in recovery: subtract the recovery time from "

@@ -45,7 +45,7 @@ def _heading(plan: AdaptivePlan) -> str:
     return (
         f"{printable(plan.name)}, {printable(plan.strategy)}: MTBF {format_time(plan.mtbf_s)}; the posterior rule "
         f"begins with {format_time(plan.prior_mtbf_s)}, worth {whole(plan.prior_shape)} "
-        f"failure{'' if plan.prior_shape == 1 else 's'}"
+        f"failure{'' if plan.prior_shape == 1 else 's'}; failures are taken as exponential"
     )
 
 

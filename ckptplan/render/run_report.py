@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ckptplan.errors import printable
 from ckptplan.plan.record import Plan
 from ckptplan.render.numbers import duration, percent, points, seconds, whole
 from ckptplan.units import format_time
+
+if TYPE_CHECKING:
+    from ckptplan.plan.evidence import EvidenceFacts
 
 
 def to_the_end(plan: Plan) -> list[str]:
@@ -17,6 +21,8 @@ def to_the_end(plan: Plan) -> list[str]:
         return []
     low, middle, high = (duration(quantile) for quantile in run.quantiles_s)
     basis = f" ({run.runs:,} simulated runs)" if run.runs else ""
+    if run.taken_as_exponential:
+        basis = " (the failures of so many nodes taken as exponential)"
     lines = [
         f"{format_time(run.work_s)} of work take {duration(run.expected_s)} with {printable(run.strategy)}, sd "
         f"{duration(run.sd_s)}; 5, 50, 95 %: {low}, {middle}, {high}{basis}",
@@ -65,10 +71,17 @@ def _evidence(plan: Plan) -> Iterator[str]:
         )
     steps = "" if known.posterior_interval_steps is None else f" = {_count(known.posterior_interval_steps, 'step')}"
     yield (
-        f"by the posterior rate (prior worth {_count(known.prior_shape, 'failure')}) save every "
+        f"by the posterior rate ({_prior(known)}) save every "
         f"{seconds(known.posterior_interval_s)}{steps}; not knowing the MTBF better costs "
         f"{_points(known.expected_loss)} of goodput on average"
     )
+
+
+def _prior(known: EvidenceFacts) -> str:
+    if known.prior_exposure_s == 0.0:
+        return f"prior of Jeffreys, worth {_count(known.prior_shape, 'failure')}"
+    believed = format_time(known.prior_exposure_s / known.prior_shape)
+    return f"prior worth {_count(known.prior_shape, 'failure')} at an MTBF of {believed}"
 
 
 def _spread(plan: Plan) -> Iterator[str]:

@@ -37,6 +37,7 @@ _RUN = {
     "best_pieces_s": _or_null(_TIME),
     "end": _or_null(_TEXT),
     "runs": {"type": "integer", "minimum": 0, "description": "simulated runs; 0: a closed form"},
+    "taken_as_exponential": {"type": "boolean", "description": "the failures of very many nodes"},
 }
 _EVIDENCE = {
     "strategy": _TEXT,
@@ -117,6 +118,7 @@ def simulation() -> dict[str, Any]:
             "name": _TEXT,
             "strategy": _TEXT,
             "gpus": {"type": "integer", "minimum": 1},
+            "asked_interval_s": _TIME,
             "interval_s": _TIME,
             "interval_steps": _STEPS,
             "work_s": _TIME,

@@ -73,7 +73,10 @@ def _shown(value: Any, show: Callable[[Any], str]) -> str:
 
 def simulation_document(made: Simulation, spec: dict[str, Any]) -> dict[str, Any]:
     """The JSON document ``ckptplan.simulation/1``."""
-    facts = ("name", "strategy", "gpus", "interval_s", "interval_steps", "work_s", "has_end", "source", "runs", "seed")
+    facts = (
+        *("name", "strategy", "gpus", "asked_interval_s", "interval_s", "interval_steps"),
+        *("work_s", "has_end", "source", "runs", "seed"),
+    )
     return {
         "schema": "ckptplan.simulation/1",
         "ckptplan": __version__,
@@ -91,8 +94,10 @@ def verdict(one: Prediction) -> str:
     what = "the wall time" if one.quantity == "wall_s" else "the goodput in the long run"
     show = duration if one.quantity == "wall_s" else percent
     if math.isnan(one.z):
+        simulated = "the wall time" if one.quantity == "wall_s" else "the goodput of this run"
         return (
-            f"{what} is {show(one.simulated)} and was predicted as {show(one.predicted)}; one run has no standard error"
+            f"{what} was predicted as {show(one.predicted)}; {simulated} is {show(one.simulated)}, and nothing varies "
+            "between runs that could tell an accident from an error"
         )
     holds = "holds" if one.holds else "does not hold"
     return (
@@ -105,6 +110,8 @@ def answers(made: Simulation) -> list[str]:
     """The answer, then whether the formula holds."""
     runs = f"{made.runs:,} run{'' if made.runs == 1 else 's'}"
     steps = "" if made.interval_steps is None else f" = {whole(made.interval_steps)} steps"
+    if made.asked_interval_s < made.interval_s:
+        steps += f" (raised from {seconds(made.asked_interval_s)}: the flush must end before the next save starts)"
     length = "" if made.has_end else " (100 MTBFs: the spec gives no end)"
     wall = made.wall_s
     mean = f"{duration(wall.mean)} of wall time"

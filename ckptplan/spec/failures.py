@@ -41,8 +41,10 @@ def build_failures(record: Record, cluster: Cluster | None) -> Failures | None:
     if source is None or law is None or cluster is None:
         return None
     if source == "law":
-        mean_s = sum(law.gaps_s) / len(law.gaps_s)
-        return Failures(float(mtbf_per_gpu_from_job(mean_s, cluster.gpus)), "recorded gaps", None, law, survives)
+        total_s, count = sum(law.gaps_s), len(law.gaps_s)
+        evidence = Evidence(count, total_s * cluster.gpus, until_failure=True)
+        mtbf_s = float(mtbf_per_gpu_from_job(total_s / count, cluster.gpus))
+        return Failures(mtbf_s, "recorded gaps", evidence, law, survives)
     path = f"failures.{source}"
     if source == "interruptions":
         return _counted(record, cluster, prior, law, survives)

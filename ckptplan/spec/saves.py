@@ -90,8 +90,8 @@ def _asynchronous(record: Record, path: str, save: Save) -> Save:
     take = record.take
     _refuse_two_slow_downs(record, path)
     overlapped = take(f"{path}.copy_out", "blocking") == "overlapped"
-    if overlapped and save.stall_s is None and not record.fields.may_have("training", "step_time", "forward_backward"):
-        hint = "write training: {step_time: 5 s}, or the stall itself"
+    if overlapped and not record.fields.may_have("training", "step_time", "forward_backward"):
+        hint = "write training: {step_time: 5 s}, or copy_out: blocking"
         record.fields.fault(f"{path}.copy_out", "overlapped needs the time of forward and backward", hint)
     return replace(
         save,

@@ -98,9 +98,28 @@ def test_recorded_failures_are_replayed(spec: str, tmp_path: Path) -> None:
     ran = ckptplan("simulate", spec, "--replay", str(record), "--strategy", "blocking")
     assert ran.code == 0, ran.err
     assert "(1 run, recorded gaps in their order, seed 0)" in ran.out
-    assert "one run has no standard error" in ran.out
+    assert "nothing varies between runs" in ran.out
+    assert "the run outlasts the record of 4 gaps" in ran.err
     ran = ckptplan("simulate", spec, "--replay", str(record), "--resample", "--runs", "100")
     assert "(100 runs, recorded gaps, resampled, seed 0)" in ran.out
+
+
+def test_documents_without_a_standard_error_are_of_their_schema(spec: str, tmp_path: Path) -> None:
+    """One replayed record, and runs that no failure reaches, have null where there is nothing to compare with."""
+    record = tmp_path / "failures.csv"
+    record.write_text("gap_s\n5000\n20000\n9000\n12000\n")
+    for arguments in (("--replay", str(record)), ("--set", "training.duration=1 s")):
+        ran = ckptplan("simulate", spec, *arguments, "--format", "json")
+        document = json.loads(ran.out)
+        jsonschema.validate(document, output_schema("simulation"))
+        assert document["prediction"]["z"] is None
+        assert document["prediction"]["holds"] is True
+
+
+def test_an_interval_below_the_flush_is_raised_with_a_word(spec: str) -> None:
+    """The answer names both the interval that was asked for and the one that was simulated."""
+    ran = ckptplan("simulate", spec, "--interval", "61s", "--strategy", "background", "--runs", "50")
+    assert "a save every 300 s = 60 steps (raised from 61 s: the flush must end before the next save starts)" in ran.out
 
 
 def test_time_stamps_are_replayed(spec: str, tmp_path: Path) -> None:
@@ -117,6 +136,9 @@ def test_time_stamps_are_replayed(spec: str, tmp_path: Path) -> None:
         (("--interval", "5"), 2, "no unit"),
         (("--interval", "0s"), 2, "not between"),
         (("--resample",), 2, "does nothing without --replay"),
+        (("--replay", "gaps.csv", "--runs", "9"), 2, "a record in its order, which is one run"),
+        (("--replay", "gaps.csv", "--precision", "1%"), 2, "a record in its order, which is one run"),
+        (("--interval", "60s", "--strict"), 1, "an interval of 60 s is shorter than the flush allows"),
         (("--precision", "0"), 2, "not between"),
         (("--precision", "nan"), 2, "not a finite number"),
         (("--precision", "200%"), 2, "200"),

@@ -182,3 +182,25 @@ def test_the_reason_is_the_floor_where_it_binds() -> None:
     made = plan(load("crusoe-70b", sets=[saves]).scenario, methods=["exact"])
     (sentence,) = _said("blocking beats long", made.advice)
     assert "its flush of 7,200 s forces an interval of 7,200 s" in sentence
+
+
+def test_a_flush_cannot_outrun_the_link_it_shares() -> None:
+    """A computed flush takes at least what the link needs for the bytes of a node; a given one is doubted."""
+    link = "shared_link: {bandwidth: 100 MB/s, exposed_communication: 30 %}"
+    computed = _planned(link).saves[0]
+    assert computed.write_s == pytest.approx(computed.host_memory_per_node_bytes / 1e8)
+    assert computed.binds == "the shared link"
+    assert _said("measure the flush again", _planned(f"flush: 9 s, {link}").warnings)
+
+
+def test_a_given_stall_hides_no_more_than_fits() -> None:
+    """Of an overlapped copy with a given stall no more is hidden than forward and backward take."""
+    made = _planned("copy_out: overlapped, stall: 1 s, copy_bandwidth: 10 MB/s")
+    assert made.saves[0].hidden_copy_s == pytest.approx(0.9 * 8.7)
+    assert _said("shorter than the copy", made.warnings)
+
+
+def test_overlapping_flushes_that_slow_training_are_said_to_be_approximate() -> None:
+    """More than one flush at a time, each of which slows training, is counted as in the long run from the start."""
+    made = _planned("stall: 1 s, flush: 400 s, in_flight: 4, training_speed_while_flushing: 0.9")
+    assert _said("flushes that overlap slow training", made.assumptions)

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ckptplan.cost.scenario import Evidence, Failures
 from ckptplan.interval.breakdown import exact_goodput
 from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.regret import posterior_regret
 from ckptplan.load import load
 from ckptplan.plan import Plan, plan
+from ckptplan.plan.case import cases_of
+from ckptplan.plan.evidence import evidence_facts
 
 _DAY = 86_400.0
 
@@ -96,3 +99,52 @@ def test_the_expected_loss_is_the_first_order_one_for_short_stalls() -> None:
 def test_a_rate_without_a_count_has_no_evidence() -> None:
     """An MTBF that is simply given says nothing of how well it is known."""
     assert _planned("{mtbf: 3 h}").evidence is None
+
+
+_BUFFERS = "save=[{mode: asynchronous, stall: 1 s, flush: 4000 s, in_flight: 8}]"
+_COPIES = "save=[{mode: asynchronous, stall: 60 s, flush: 600 s}]"
+
+
+@pytest.mark.parametrize(
+    ("sets", "count"),
+    [
+        ((_BUFFERS,), 9),
+        ((_COPIES, "failures.host_copy_survives=0.6"), 9),
+        (("failures.law={name: weibull, shape: 3}",), 900),
+        (("failures.law={name: weibull, shape: 0.6}",), 9),
+    ],
+)
+def test_the_expected_loss_knows_buffers_copies_and_laws(sets: tuple[str, ...], count: int) -> None:
+    """The loss agrees with its mean over 400 draws of the rate, each planned on its own."""
+    first = [one for one in sets if one.startswith("save")] or ["save=[{mode: sharded, stall: 60 s}]"]
+    rest = [one for one in sets if not one.startswith("save")]
+    failures = f"failures={{interruptions: {{count: {count}, over: 30 d}}}}"
+    spec = load("llama3-405b", sets=[failures, "storage={read_bandwidth: 2 TB/s}", "training={}", *first, *rest])
+    case = cases_of(spec.scenario)[0]
+    evidence = spec.scenario.failures.evidence
+    assert evidence is not None
+    known = evidence_facts(case, evidence)
+    rates = np.random.default_rng(2).gamma(count + 0.5, 1 / (30 * _DAY), 400)
+    truths = [case._replace(mtbf_s=1 / rate) for rate in rates]
+    best = np.array([truth.goodput(truth.optimum(case.method)) for truth in truths])
+    loss = best - np.array([truth.goodput(known.posterior_interval_s) for truth in truths])
+    assert loss.mean() > 0
+    assert abs(known.expected_loss - loss.mean()) < 4 * loss.std() / 20 + 0.003 * loss.mean()
+
+
+def test_recorded_gaps_are_evidence_of_their_mean() -> None:
+    """A record of ten gaps is a count of ten until the last failure."""
+    failures = Failures(9000.0 * 64, "recorded gaps", Evidence(10, 90_000.0 * 64, until_failure=True))
+    known = evidence_facts(cases_of(load("llama3-405b").scenario)[0]._replace(gpus=64), failures.evidence)
+    assert known.mtbf_low_s == pytest.approx(2 * 90_000.0 / stats.chi2.ppf(0.975, 20))
+
+
+def test_a_warning_quotes_the_exact_interval() -> None:
+    """Few failures are warned of with the interval that they leave, and a given prior is not asked for again."""
+    (warning,) = [w for w in _planned("{interruptions: {count: 9, over: 30 d}}").warnings if "only 9" in w]
+    assert "lies between 42.1 h and 175 h (95 %)" in warning
+    prior = "prior: {shape: 1, mtbf_per_gpu: 50000 h}"
+    (warning,) = [
+        w for w in _planned(f"{{interruptions: {{count: 0, over: 30 d}}, {prior}}}").warnings if "no failure" in w
+    ]
+    assert "write a prior" not in warning

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ckptplan.interval.empirical import empirical_interval
+from ckptplan.cost.scenario import Law, LawName
+from ckptplan.interval.empirical import empirical_goodput, empirical_interval
 from ckptplan.interval.renewal import renewal_goodput
 from ckptplan.interval.renewal_optimum import renewal_interval
 from ckptplan.interval.superposed import superposed_goodput
 from ckptplan.load import load
 from ckptplan.plan import Plan, plan
+from ckptplan.plan.case import cases_of
 
 _GAPS = [812, 1530, 2210, 3333, 4100, 5875, 7300, 9050, 14800, 40990]
 _SAVE = "save=[{name: blocking, mode: sharded, stall: 60 s}]"
@@ -115,3 +119,29 @@ def test_a_host_copy_is_left_out_with_a_word_under_another_law() -> None:
     sets = ["save=[{mode: asynchronous, stall: 1 s, flush: 100 s}]", "failures.host_copy_survives=0.5"]
     made = _planned(*sets, "failures.law={name: weibull, shape: 0.7}")
     assert any("host_copy_survives is counted for exponential failures" in text for text in made.warnings)
+
+
+def test_whole_steps_of_recorded_gaps_are_searched() -> None:
+    """Goodput of a record jumps: the number of steps is the best of all near it, not the better neighbour."""
+    gaps = tuple(np.random.default_rng(5).exponential(40_000.0, 60))
+    case = cases_of(load("llama3-405b", sets=[_SAVE]).scenario)[0]
+    case = case._replace(mtbf_s=float(np.mean(gaps)), law=Law(LawName.RECORDED, gaps_s=gaps), step_time_s=3.0)
+    steps = case.steps(case.optimum("renewal"))
+    counts = np.arange(max(steps - 800, 1), steps + 800)
+    goodput = empirical_goodput(counts * 3.0, gaps, 60.0, restart=600.0)
+    assert steps == counts[np.argmax(goodput)]
+
+
+def test_very_many_nodes_are_taken_as_exponential_for_the_run() -> None:
+    """2,048 nodes that keep their age have all but exponential failures: the run is computed, and says so."""
+    spec = load("llama3-405b", sets=[_SAVE, "failures.law={name: weibull, shape: 0.7, of: node}"])
+    made = plan(spec.scenario, methods=["renewal"])
+    assert made.run is not None
+    assert (made.run.runs, made.run.taken_as_exponential) == (0, True)
+
+
+def test_the_clock_of_recorded_gaps_is_warned_of() -> None:
+    """With a clock that stands still in recovery, gaps by wall time count recoveries twice."""
+    scenario = load("llama3-405b", sets=[_SAVE, "assume.failures_strike=safe"]).scenario
+    failures = replace(scenario.failures, law=Law(LawName.RECORDED, gaps_s=tuple(map(float, _GAPS))))
+    assert any("must not contain the recoveries" in w for w in plan(replace(scenario, failures=failures)).warnings)

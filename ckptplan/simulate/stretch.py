@@ -73,18 +73,9 @@ def play(
     restart += recovery.safe_s
     at_start = timeline.copied_s * from_copy
     position = uptime + at_start
-    most: Floats | float = np.inf
-    if end is None:
-        ended = np.zeros(gap_s.size, dtype=np.bool_)
-    else:
-        most = end.saves
-        ended = position >= end.position_s
-        np.minimum(position, end.position_s, out=position)
-        np.subtract(position, at_start, out=uptime, where=ended)
-    durable = durable_saves(timeline, position)
+    ended, durable, most = _cut(timeline, position, end)
     if end is not None:
-        np.minimum(durable, most, out=durable)
-        np.copyto(durable, end.saves, where=ended)
+        np.subtract(position, at_start, out=uptime, where=ended)
     to_copy = soft & ~ended
     if soft.any():
         to_copy &= np.minimum(copied_saves(timeline, position), most) > durable
@@ -104,3 +95,46 @@ def play(
         uptime_s=uptime,
         ended=ended,
     )
+
+
+def play_hard(timeline: Timeline, recovery: Recovery, gap_s: Floats, end: End) -> Stretch:
+    """`play` where no copy ever survives: the same, without what is zero then.
+
+    Parameters
+    ----------
+    timeline, recovery, gap_s, end
+        As for `play`.
+
+    Returns
+    -------
+    Stretch
+        [1, s]
+    """
+    restart = np.minimum(gap_s, recovery.struck_s)
+    position = gap_s - restart
+    restart += recovery.safe_s
+    ended, durable, most = _cut(timeline, position, end)
+    time = spent(timeline, position, most)
+    lost = ~ended
+    work_lost = np.multiply(durable, -timeline.interval_s)
+    work_lost += time.worked_s
+    work_lost *= lost
+    rework = np.multiply(durable, -timeline.period_s)
+    rework += position
+    rework *= lost
+    return Stretch(durable, time.begun, _NEVER, rework, work_lost, time.saving_s, restart, position, ended)
+
+
+_NEVER = np.zeros(1, dtype=np.bool_)
+
+
+def _cut(timeline: Timeline, position: Floats, end: End | None) -> tuple[Bools, Floats, Floats | float]:
+    """Positions cut at the end of the run, in place; which runs are at it, saves that are durable, and their most."""
+    if end is None:
+        return np.zeros(position.size, dtype=np.bool_), durable_saves(timeline, position), np.inf
+    ended = position >= end.position_s
+    np.minimum(position, end.position_s, out=position)
+    durable = durable_saves(timeline, position)
+    np.minimum(durable, end.saves, out=durable)
+    np.copyto(durable, end.saves, where=ended)
+    return ended, durable, end.saves

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ckptplan.errors import InputError
 from ckptplan.simulate.gaps import Gaps
 from ckptplan.simulate.process import Process, Recovery, recovery_of
-from ckptplan.simulate.stretch import End, Stretch, play
+from ckptplan.simulate.stretch import End, Stretch, play, play_hard
 from ckptplan.simulate.timeline import timeline_of
 
 Floats = npt.NDArray[np.float64]
@@ -134,19 +134,18 @@ class _Chunk:
         end = End(self._saves_left, self._saves_left * self._timeline.period_s + self._last_s)
         # Training starts without a recovery.
         recovery = self._recovery if self._failed else Recovery(0.0, 0.0)
-        stretch = play(self._timeline, recovery, gap, self._from_copy, self._soft(gap.size), end=end)
+        if self._soft_fraction == 0.0:
+            stretch = play_hard(self._timeline, recovery, gap, end)
+        else:
+            soft = self._rng.random(gap.size) < self._soft_fraction
+            stretch = play(self._timeline, recovery, gap, self._from_copy, soft, end=end)
+            self._from_copy = stretch.to_copy
         self._count(stretch, gap, recovery)
         self._saves_left -= stretch.durable
-        self._from_copy = stretch.to_copy
         self._failed += 1
         self._retire(stretch.ended)
         if self._failed % PATIENCE == 0:
             self._check_progress()
-
-    def _soft(self, size: int) -> npt.NDArray[np.bool_]:
-        if self._soft_fraction == 0.0:
-            return np.zeros(size, dtype=np.bool_)
-        return self._rng.random(size) < self._soft_fraction
 
     def _count(self, stretch: Stretch, gap: Floats, recovery: Recovery) -> None:
         tally = self._tally

@@ -1,8 +1,9 @@
 """One strategy at one scale: cost put in, interval and goodput out."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.restart import RestartCost, restart_cost
@@ -13,6 +14,9 @@ from ckptplan.interval.breakdown import Shares, exact_shares
 from ckptplan.interval.elementary import ceil_to_whole
 from ckptplan.interval.methods import METHODS
 from ckptplan.interval.steps import whole_steps
+
+if TYPE_CHECKING:
+    from ckptplan.plan.account import FailuresOfJob
 
 
 class Case(NamedTuple):
@@ -64,6 +68,13 @@ class Case(NamedTuple):
         return self.host_copy_survives if counted else 0.0
 
     @property
+    def failures(self) -> "FailuresOfJob":
+        """How its failures come, for what the closed forms do not cover."""
+        from ckptplan.plan.account import FailuresOfJob
+
+        return FailuresOfJob(self.law, self.mtbf_s, self.nodes, self.copy_survives)
+
+    @property
     def process(self) -> dict[str, Any]:
         """What every formula takes beside interval, stall and MTBF."""
         return {
@@ -88,18 +99,18 @@ class Case(NamedTuple):
         if function is None or (method == "exact" and self.copy_survives > 0.0):
             from ckptplan.plan.account import best_interval
 
-            return max(best_interval(self), self.floor_s)
+            return max(best_interval(self.failures, self.save.stall_s, self.process), self.floor_s)
         return max(float(function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
 
-    def shares(self, interval_s: float) -> Shares:
-        """Shares of wall time at an interval, by the law of the failures."""
+    def shares(self, interval_s: npt.ArrayLike) -> Shares:
+        """Shares of wall time at one interval or several, by the law of the failures."""
         if self.is_exponential and self.copy_survives == 0.0:
             return self.exponential_shares(interval_s)
         from ckptplan.plan.account import shares
 
-        return shares(self, interval_s)
+        return shares(self.failures, interval_s, self.save.stall_s, self.process)
 
-    def exponential_shares(self, interval_s: float) -> Shares:
+    def exponential_shares(self, interval_s: npt.ArrayLike) -> Shares:
         """Exact shares if failures were exponential and no host copy survived one."""
         return exact_shares(interval_s, self.save.stall_s, self.mtbf_s, **self.process)
 
@@ -113,6 +124,13 @@ class Case(NamedTuple):
             return None
         return self.goodput(steps * self.step_time_s)
 
+    def raised(self, asked_s: float) -> float:
+        """A given interval, or the least one above it at which a flush has ended, in whole steps if known. [s]."""
+        if asked_s >= self.floor_s:
+            return asked_s
+        steps = self.steps(self.floor_s)
+        return self.floor_s if steps is None or self.step_time_s is None else steps * self.step_time_s
+
     def steps(self, interval_s: float) -> int | None:
         """Whole steps next to an interval, chosen by goodput, and not below the floor."""
         if self.step_time_s is None:
@@ -121,9 +139,10 @@ class Case(NamedTuple):
         if self.is_exponential and self.copy_survives == 0.0:
             chosen = whole_steps(interval_s, self.step_time_s, self.effective_stall_s, self.mtbf_s)
             return max(int(chosen), least)
-        from ckptplan.plan.account import best_steps
+        from ckptplan.plan.account import steps_near
 
-        return best_steps(self, interval_s, self.step_time_s, max(least, 1))
+        counts = steps_near(self.law, interval_s, self.step_time_s, max(least, 1))
+        return int(counts[np.argmax(self.shares(counts * self.step_time_s).goodput)])
 
 
 def cases_of(scenario: Scenario) -> list[Case]:

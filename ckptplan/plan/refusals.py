@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ckptplan.errors import InputError, Problem
 from ckptplan.plan.case import Case
-from ckptplan.plan.rows import raised_to_floor
 from ckptplan.units import format_size, format_time
 
 
@@ -25,7 +24,7 @@ def refuse(cases: Sequence[Case], given_s: Sequence[float]) -> None:
 
 
 def _too_short(case: Case, asked_s: float) -> Problem:
-    least_s = raised_to_floor(asked_s, case)
+    least_s = case.raised(asked_s)
     return Problem(
         f"{case.save.name}: an interval of {format_time(asked_s)} is shorter than the flush allows "
         f"({format_time(case.floor_s)}): the next save would start before the last one is durable",

@@ -34,7 +34,7 @@ def records_of(case: Case, methods: Sequence[str], given: Sequence[float], money
         yield _record(case, method, case.optimum(method))
     best = _best_typed(case) if given else None
     for asked_s in dict.fromkeys(given):
-        raised = raised_to_floor(asked_s, case)
+        raised = case.raised(asked_s)
         # Young and Daly differ in their interval only; for a given one their first-order account is the same.
         for method in dict.fromkeys("young" if METHODS[m].accounting == "first order" else m for m in methods):
             yield _record(case, method, raised, asked_s=asked_s, best=best, money=money)
@@ -45,14 +45,6 @@ def _best_typed(case: Case) -> float:
     interval_s = case.optimum(case.method)
     of_steps = case.goodput_of_steps(case.steps(interval_s))
     return case.goodput(interval_s) if of_steps is None else of_steps
-
-
-def raised_to_floor(asked_s: float, case: Case) -> float:
-    """A given interval, or the least one above it at which the flush has ended, in whole steps where they are known."""
-    if asked_s >= case.floor_s:
-        return asked_s
-    steps = case.steps(case.floor_s)
-    return case.floor_s if steps is None or case.step_time_s is None else steps * case.step_time_s
 
 
 def _record(

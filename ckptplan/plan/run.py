@@ -1,15 +1,12 @@
 """A run with an end: when it is done, what it takes, and how its work is divided best."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import Case
-
-if TYPE_CHECKING:
-    from ckptplan.plan.record import Record
 
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
@@ -53,12 +50,11 @@ class _Figures(NamedTuple):
     runs: int = 0
 
 
-def run_facts(scenario: Scenario, case: Case, best: "Record", seed: int = 0) -> RunFacts | None:
-    """The run by the recommended number; None if its work is not known or it never ends."""
+def run_facts(scenario: Scenario, case: Case, interval_s: float, seed: int = 0) -> RunFacts | None:
+    """The run at one interval; None if its work is not known or it never ends."""
     work_s = scenario.training.work_s
     if work_s is None:
         return None
-    interval_s = best.typed_interval_s(case.step_time_s)
     many = case.law.of_nodes and case.nodes > MANY_NODES  # their failures are all but exponential, and slow to simulate
     closed = (case.is_exponential or many) and case.copy_survives == 0.0
     figures = _closed(case, work_s, interval_s, seed) if closed else _simulated(case, work_s, interval_s, seed)
@@ -67,7 +63,7 @@ def run_facts(scenario: Scenario, case: Case, best: "Record", seed: int = 0) -> 
     pieces, pieces_s = _best_division(case, work_s) if closed else (None, None)
     gpu_hours = figures.expected_s * case.gpus / _SECONDS_PER_HOUR
     return RunFacts(
-        strategy=best.strategy,
+        strategy=case.save.name,
         interval_s=interval_s,
         work_s=work_s,
         expected_s=figures.expected_s,

@@ -12,7 +12,6 @@ from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.interval.breakdown import Shares
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.refusals import refuse
-from ckptplan.plan.rows import raised_to_floor
 from ckptplan.simulate import (
     Gaps,
     MeanShares,
@@ -125,7 +124,7 @@ def simulate_plan(
         case = case._replace(mtbf_s=mean_s, law=case.law._replace(name=LawName.RECORDED, gaps_s=replay, of_nodes=False))
     if strict:
         refuse([case], [interval_s])
-    asked_s, interval_s = interval_s, raised_to_floor(interval_s, case)
+    asked_s, interval_s = interval_s, case.raised(interval_s)
     work_s = scenario.training.work_s
     work_s = _WITHOUT_END * case.mtbf_s if work_s is None else work_s
     gaps = _gaps(case, in_order=replay is not None and not resample)

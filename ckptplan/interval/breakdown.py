@@ -88,7 +88,8 @@ def exact_shares(
     speed : array_like
         Training speed during the flush, om. [1]
     in_flight : array_like
-        Saves whose flush may be under way at one time. [1]
+        Saves whose flush may be under way at one time. For more than one the result is exact at om = 1, and a
+        bound of the goodput from below otherwise: each save is charged its slow-down in full. [1]
 
     Returns
     -------

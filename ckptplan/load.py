@@ -125,7 +125,7 @@ def _gaps_beside(spec: str) -> Callable[[str], tuple[float, ...]]:
         path = folder / name
         try:
             inside = path.resolve().is_relative_to(folder.resolve())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RuntimeError):  # RuntimeError: a link that leads to itself
             inside = False
         if not inside:
             raise InputError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ckptplan.cli.options import (
     BudgetOption,
     CodeOption,
@@ -17,6 +19,7 @@ from ckptplan.cli.options import (
     SetOption,
     SpecArgument,
 )
+from ckptplan.errors import UsageError
 
 if TYPE_CHECKING:
     from ckptplan.plan.adaptive import AdaptivePlan
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 
 def online(
+    context: typer.Context,
     spec: SpecArgument,
     strategy: OneStrategyOption = None,
     prior_mtbf: PriorMtbfOption = None,
@@ -47,6 +51,9 @@ def online(
     from ckptplan.plan.adaptive import adaptive_plan
 
     refuse_overwriting(output, [spec])
+    source = context.get_parameter_source("format_")
+    if code and source is not None and source.name == "COMMANDLINE":
+        raise UsageError("--format does nothing with --code", hint="leave --format out")
     finite(prior_shape, "--prior-shape")
     finite(budget, "--budget")
     prior_s = times([prior_mtbf], "--prior-mtbf")[0] if prior_mtbf is not None else None

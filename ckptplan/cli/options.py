@@ -99,7 +99,9 @@ PlayedIntervalOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Work between saves, e.g. 1h; by default the recommended one.")
 ]
 PlayedStepsOption = Annotated[int | None, typer.Option(metavar="N", min=1, max=10**12, help="The same in steps.")]
-RunsOption = Annotated[int, typer.Option(metavar="N", min=1, max=10_000_000, help="Runs to simulate.")]
+RunsOption = Annotated[
+    int, typer.Option(metavar="N", min=1, max=10_000_000, help="Runs to simulate; with --precision, the least number.")
+]
 PrecisionOption = Annotated[
     str | None,
     typer.Option(metavar="SHARE", help="Go on until the mean wall time is known to this, e.g. 0.1%."),

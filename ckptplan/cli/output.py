@@ -26,8 +26,15 @@ def refuse_overwriting(output: Path | None, specs: Iterable[str]) -> None:
     """A result must not replace the spec that it was made from."""
     for spec in specs:
         source = Path(spec)
-        if output is not None and spec != "-" and output.exists() and source.exists() and output.samefile(source):
+        if output is not None and spec != "-" and _is_same(output, source):
             raise UsageError(f"-o {output} would overwrite the spec itself", hint="give another file with -o")
+
+
+def _is_same(output: Path, source: Path) -> bool:
+    try:
+        return output.exists() and source.exists() and output.samefile(source)
+    except OSError:
+        return False  # what cannot be opened is said when it is written
 
 
 def emit(text: str, output: Path | None) -> None:

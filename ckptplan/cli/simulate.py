@@ -28,6 +28,8 @@ from ckptplan.cli.options import (
 )
 from ckptplan.errors import InputError, UsageError
 
+_MOST_RUNS = 10_000_000
+
 if TYPE_CHECKING:
     from ckptplan.plan.simulation import Simulation
     from ckptplan.spec.reading import Spec
@@ -79,7 +81,7 @@ def simulate(
         gaps = read_gaps(replay).gaps_s
     from ckptplan.plan.simulation import simulate_plan
 
-    with _progress(quiet=wanted is None and runs <= 1024) as progress:
+    with _progress() as progress:
         made = simulate_plan(
             loaded.scenario,
             strategy=name,
@@ -88,6 +90,7 @@ def simulate(
             seed=seed,
             jobs=jobs,
             precision=wanted,
+            max_runs=_MOST_RUNS,
             replay=gaps,
             resample=resample,
             strict=strict,
@@ -148,8 +151,17 @@ def _unmet(made: Simulation, wanted: float | None) -> list[str]:
 
 def _record_notes(loaded: Spec, made: Simulation, gaps: tuple[float, ...] | None, *, resample: bool) -> Iterator[str]:
     """What a record does not carry."""
+    from ckptplan.units import format_time
+
     if gaps is not None and not resample and made.failures.mean >= len(gaps):
         yield f"the run outlasts the record of {len(gaps):,} gaps, which was started over: replay a longer one"
+    planned_s = loaded.scenario.failures.mtbf_per_gpu_s / loaded.scenario.cluster.gpus
+    if gaps is not None and not 0.5 <= made.mtbf_s / planned_s <= 2.0:
+        yield (
+            f"the record has a mean gap of {format_time(made.mtbf_s)}, the spec an MTBF of {format_time(planned_s)}: "
+            f"the recommended interval is that of the spec; plan for the record with --set "
+            f"failures.mtbf={made.mtbf_s:.4g}s"
+        )
     if gaps is not None and loaded.scenario.failures_strike == "safe":
         yield (
             "failures_strike is safe: the gaps must not contain the recoveries, which time stamps of failures do; "
@@ -171,11 +183,11 @@ def _as(format_: Format, made: Simulation, loaded: Spec, output: Path | None) ->
     return simulation_report.report(made, screen_for(output))
 
 
-def _progress(*, quiet: bool) -> AbstractContextManager[Callable[[int, int], object] | None]:
+def _progress() -> AbstractContextManager[Callable[[int, int], object] | None]:
     """A bar on a terminal, nothing elsewhere."""
     import sys
 
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         return nullcontext()
     from ckptplan.render.progress import Bar
 

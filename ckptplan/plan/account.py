@@ -87,12 +87,12 @@ def shares(failures: FailuresOfJob, interval_s: npt.ArrayLike, stall_s: float, p
     return renewal_shares(interval_s, stall_s, mtbf_s, law.name, law.shape, **process)
 
 
-def steps_near(law: Law, interval_s: float, step_time_s: float, least: int) -> npt.NDArray[np.int64]:
-    """Whole steps of which one is the best: the neighbours of the optimum, or for recorded gaps any number near it.
+def steps_near(interval_s: float, step_time_s: float, least: int, *, wide: bool) -> npt.NDArray[np.int64]:
+    """Whole steps of which one is the best: the neighbours of an interval, or any number near it.
 
     Goodput of recorded gaps jumps, so that the neighbours of its maximum may lie behind a jump.
     """
     below = max(int(interval_s / step_time_s), least)
-    near = _NEAR if law.name is LawName.RECORDED else 1
+    near = _NEAR if wide else 1
     first = max(least, below - near + 1)
     return np.arange(first, max(below + near, first) + 1)

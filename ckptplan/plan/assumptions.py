@@ -73,7 +73,8 @@ def _of_failures(scenario: Scenario) -> str:
         return "failures are independent, exponential, and scale with the number of GPUs"
     if law.name is LawName.RECORDED:
         return (
-            f"gaps between failures are independent and like the {len(law.gaps_s):,} recorded ones, scaled to the MTBF"
+            f"gaps between failures are independent and like the recorded ones ({len(law.gaps_s):,}), scaled to the "
+            "MTBF"
         )
     shape = f"{'sigma' if law.name is LawName.LOGNORMAL else 'shape'} {law.shape:g}"
     if law.of_nodes:

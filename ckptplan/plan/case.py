@@ -9,6 +9,7 @@ from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.restart import RestartCost, restart_cost
 from ckptplan.cost.saving import SaveCost, save_cost
 from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName, Scenario, Strike
+from ckptplan.errors import InputError
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.interval.breakdown import Shares, exact_shares
 from ckptplan.interval.elementary import ceil_to_whole
@@ -90,7 +91,7 @@ class Case(NamedTuple):
     def typed_interval_s(self) -> float:
         """The best interval that can be typed: whole steps where the step time is known. [s]."""
         best_s = self.optimum(self.method)
-        steps = self.steps(best_s)
+        steps = self.steps(best_s, wide=True)
         return best_s if steps is None or self.step_time_s is None else steps * self.step_time_s
 
     def optimum(self, method: str) -> float:
@@ -99,7 +100,13 @@ class Case(NamedTuple):
         if function is None or (method == "exact" and self.copy_survives > 0.0):
             from ckptplan.plan.account import best_interval
 
-            return max(best_interval(self.failures, self.save.stall_s, self.process), self.floor_s)
+            best_s = best_interval(self.failures, self.save.stall_s, self.process)
+            if not best_s >= 0.0:
+                raise InputError(
+                    f"{self.save.name}: no gap between failures is long enough for a restart and one save that is kept",
+                    hint="shorten the restart or the save; compare both with the gaps between failures",
+                )
+            return max(best_s, self.floor_s)
         return max(float(function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
 
     def shares(self, interval_s: npt.ArrayLike) -> Shares:
@@ -131,8 +138,11 @@ class Case(NamedTuple):
         steps = self.steps(self.floor_s)
         return self.floor_s if steps is None or self.step_time_s is None else steps * self.step_time_s
 
-    def steps(self, interval_s: float) -> int | None:
-        """Whole steps next to an interval, chosen by goodput, and not below the floor."""
+    def steps(self, interval_s: float, *, wide: bool = False) -> int | None:
+        """Whole steps next to an interval, chosen by goodput, and not below the floor.
+
+        ``wide`` looks further for recorded gaps, whose goodput has many peaks: to recommend, not to round.
+        """
         if self.step_time_s is None:
             return None
         least = int(ceil_to_whole(np.asarray(self.floor_s / self.step_time_s)))
@@ -141,7 +151,7 @@ class Case(NamedTuple):
             return max(int(chosen), least)
         from ckptplan.plan.account import steps_near
 
-        counts = steps_near(self.law, interval_s, self.step_time_s, max(least, 1))
+        counts = steps_near(interval_s, self.step_time_s, max(least, 1), wide=wide and bool(self.law.gaps_s))
         return int(counts[np.argmax(self.shares(counts * self.step_time_s).goodput)])
 
 

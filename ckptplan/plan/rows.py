@@ -43,7 +43,7 @@ def records_of(case: Case, methods: Sequence[str], given: Sequence[float], money
 def _best_typed(case: Case) -> float:
     """Goodput of the best number that can be typed: whole steps where the step time is known."""
     interval_s = case.optimum(case.method)
-    of_steps = case.goodput_of_steps(case.steps(interval_s))
+    of_steps = case.goodput_of_steps(case.steps(interval_s, wide=True))
     return case.goodput(interval_s) if of_steps is None else of_steps
 
 
@@ -59,7 +59,10 @@ def _record(
     save, rework, restart, overhead, goodput = _shares(case, method, interval_s)
     by_law = goodput if method in (case.method, "renewal") else None
     exact = case.goodput(interval_s) if by_law is None else by_law
-    steps = case.steps(interval_s) if asked_s is None else _steps_if_whole(interval_s, case.step_time_s)
+    best_method = method == case.method
+    steps = (
+        case.steps(interval_s, wide=best_method) if asked_s is None else _steps_if_whole(interval_s, case.step_time_s)
+    )
     lost = None if best is None else max(best - exact, 0.0)
     hours, spent = money.lost(lost, case.gpus) if money else (None, None)
     row = Record(

@@ -10,6 +10,8 @@ from ckptplan.plan.case import Case
 
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
+_FEWEST_RUNS = 20
+_MOST_FAILURES = 20_000_000  # simulated for one plan, in a second or two
 MANY_NODES = 1_000
 _SECONDS_PER_HOUR = 3600.0
 _LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
@@ -108,8 +110,11 @@ def _simulated(case: Case, work_s: float, interval_s: float, seed: int) -> _Figu
     from ckptplan.errors import InputError
     from ckptplan.plan.simulation import simulate_case
 
+    runs = int(min(SIMULATED_RUNS, _MOST_FAILURES * case.mtbf_s / work_s))
+    if runs < _FEWEST_RUNS:
+        return None  # a run of a million failures: its wall time is its work over its goodput, and takes long to play
     try:
-        made = simulate_case(case, work_s, interval_s, runs=SIMULATED_RUNS, seed=seed)
+        made = simulate_case(case, work_s, interval_s, runs=runs, seed=seed)
     except InputError:
         return None  # it makes no progress: the goodput table says so already
     wall = made.wall

@@ -59,6 +59,7 @@ class Simulation(NamedTuple):
     work_s: float
     has_end: bool  # False: the spec gives no work, and a length was chosen
     source: str  # of the failures
+    mtbf_s: float  # mean gap that was played
     runs: int
     seed: int
     wall_s: Summary
@@ -85,6 +86,7 @@ def simulate_plan(
     seed: int = 0,
     jobs: int = 1,
     precision: float | None = None,
+    max_runs: int = 1_000_000,
     replay: tuple[float, ...] | None = None,
     resample: bool = False,
     strict: bool = False,
@@ -100,7 +102,7 @@ def simulate_plan(
         Name of a save strategy.
     interval_s : float
         Work between two saves, raised to the floor that the flush sets. [s]
-    runs, seed, jobs, precision, progress
+    runs, seed, jobs, precision, max_runs, progress
         As for `ckptplan.simulate.simulate_runs`.
     replay : tuple of float, optional
         Recorded gaps instead of the law of the spec, in their order, or resampled. [s]
@@ -136,6 +138,7 @@ def simulate_plan(
         seed=seed,
         jobs=jobs,
         precision=precision,
+        max_runs=max_runs,
         progress=progress,
     )
     source = _source(case, replay is not None, resample)
@@ -160,6 +163,7 @@ def _described(
         work_s=work_s,
         has_end=scenario.training.work_s is not None,
         source=source,
+        mtbf_s=case.mtbf_s,
         runs=made.wall_s.size,
         seed=seed,
         wall_s=made.wall,

@@ -101,10 +101,11 @@ def _law(scenario: Scenario, cases: Sequence[Case]) -> Iterator[str]:
     """What the law of the failures does not carry."""
     law = scenario.failures.law
     if law.name is LawName.RECORDED and len(law.gaps_s) < _FEW_GAPS:
-        young_s = cases[0].optimum("young")
+        here = [case for case in cases if case.gpus == scenario.cluster.gpus]
+        young = ", ".join(f"{case.save.name} {format_time(case.optimum('young'))}" for case in here)
         yield (
-            f"only {len(law.gaps_s)} gaps are recorded: the interval that is best for them fits their accidents; "
-            f"{cases[0].save.name} by young, from their mean alone, is {format_time(young_s)}"
+            f"gaps recorded: only {len(law.gaps_s)}; the interval that is best for them fits their accidents; by "
+            f"young, from their mean alone: {young}"
         )
     survives = scenario.failures.host_copy_survives
     left_out = [c.save.name for c in cases if c.save.flush_s > 0.0 and survives > 0.0 and c.copy_survives == 0.0]

@@ -17,7 +17,7 @@ from ckptplan.units import UnitError, parse_quantity
 
 LARGEST_FILE = 16_000_000  # bytes
 MOST_ENTRIES = 1_000_000
-MOST_PROBLEMS = 50
+MOST_PROBLEMS = 20
 
 _COLUMNS = ("gap_s", "gap", "timestamp", "time")  # "gap" has units, gap_s does not
 _HEADERS = "gap_s (seconds), gap (with a unit), time or timestamp (ISO 8601)"
@@ -71,7 +71,8 @@ class _Faults:
 
     def error(self) -> InputError:
         more = self.count - len(self.kept)
-        return InputError([*self.kept, Problem(f"and {more:,} more faults", Place(self.file))] if more else self.kept)
+        rest = Problem(f"and {more:,} more fault{'' if more == 1 else 's'}", Place(self.file))
+        return InputError([*self.kept, rest] if more else self.kept)
 
 
 def read_gaps(path: str | Path) -> RecordedGaps:
@@ -92,7 +93,7 @@ def read_gaps(path: str | Path) -> RecordedGaps:
     Raises
     ------
     InputError
-        With every fault of the file and its line, 50 at most.
+        With every fault of the file and its line, 20 at most.
     """
     faults = _Faults(str(path))
     text = _text(_bytes(Path(path), faults), faults)
@@ -146,7 +147,7 @@ def _entries(text: str, faults: _Faults) -> tuple[str | None, list[_Entry]]:
     names = [name.strip().strip('"').strip().lower() for name in first.text.split(separator)]
     column = next((name for name in names if name in _COLUMNS), None)
     if column is not None:
-        return column, _column(lines, names.index(column), separator, faults)
+        return column, _column(lines, names, column, separator, faults)
     if not re.search("[0-9]", first.text):
         raise faults.stop(first.line, f"no column is one of {', '.join(_COLUMNS)}", f"name it {_HEADERS}")
     return None, [first, *lines]
@@ -160,8 +161,9 @@ def _lines(text: str) -> Iterator[_Entry]:
             yield _Entry(number, kept)
 
 
-def _column(lines: Iterator[_Entry], index: int, separator: str, faults: _Faults) -> list[_Entry]:
+def _column(lines: Iterator[_Entry], names: list[str], column: str, separator: str, faults: _Faults) -> list[_Entry]:
     """One column; a quoted field may hold the separator but no line break."""
+    index = names.index(column)
     entries = []
     for number, line in lines:
         try:
@@ -169,7 +171,12 @@ def _column(lines: Iterator[_Entry], index: int, separator: str, faults: _Faults
         except csv.Error as error:
             faults.add(number, f"not a line of CSV: {error}", "close every quote")
             continue
-        if index < len(row) and row[index].strip():
+        if len(row) > len(names):
+            found = f"{len(row)} fields where the header has {len(names)}"
+            faults.add(
+                number, found, "write 5_000 for a number of thousands, and quote a text that holds the separator"
+            )
+        elif index < len(row) and row[index].strip():
             entries.append(_Entry(number, row[index].strip()))
         else:
             faults.add(number, f"column {index + 1} is empty")

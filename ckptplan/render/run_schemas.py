@@ -124,6 +124,7 @@ def simulation() -> dict[str, Any]:
             "work_s": _TIME,
             "has_end": {"type": "boolean", "description": "false: the spec gives no work, and 100 MTBFs were taken"},
             "source": {"type": "string", "description": "where the failures come from"},
+            "mtbf_s": _TIME,
             "runs": {"type": "integer", "minimum": 1},
             "seed": {"type": "integer", "minimum": 0},
             "precision": _or_null(_TIME),

@@ -14,7 +14,7 @@ from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, plain, to_markdown
 
 _KEYS = ("quantity", "mean", "standard_error", "sd", "p5", "p50", "p95", "predicted")
-_TITLES = ("quantity", "mean", "std. error", "sd", "5 %", "50 %", "95 %", "predicted")
+_TITLES = ("quantity", "mean", "std. error", "sd", "p5", "p50", "p95", "predicted")
 
 
 def simulation_sheet(made: Simulation) -> Sheet:
@@ -75,7 +75,7 @@ def simulation_document(made: Simulation, spec: dict[str, Any]) -> dict[str, Any
     """The JSON document ``ckptplan.simulation/1``."""
     facts = (
         *("name", "strategy", "gpus", "asked_interval_s", "interval_s", "interval_steps"),
-        *("work_s", "has_end", "source", "runs", "seed"),
+        *("work_s", "has_end", "source", "mtbf_s", "runs", "seed"),
     )
     return {
         "schema": "ckptplan.simulation/1",
@@ -121,8 +121,15 @@ def answers(made: Simulation) -> list[str]:
     return [
         f"{printable(made.strategy)}, a save every {seconds(made.interval_s)}{steps}: {duration(made.work_s)} of "
         f"work{length} take {mean}; goodput {percent(made.kept.useful)} ({runs}, {made.source}, seed {made.seed})",
-        verdict(made.prediction),
+        verdict(made.prediction) + _of_long_run(made),
     ]
+
+
+def _of_long_run(made: Simulation) -> str:
+    """What is predicted for the long run is not that of runs which begin with a fresh clock."""
+    if made.prediction.quantity == "wall_s" or math.isnan(made.prediction.z):
+        return ""
+    return "; the runs below begin with a fresh clock, the prediction beside them is for the long run"
 
 
 def report(made: Simulation, screen: Screen) -> str:

@@ -14,7 +14,7 @@ from ckptplan.simulate.gaps import Gaps
 from ckptplan.simulate.process import Process, checked
 from ckptplan.simulate.summary import Z_95, Breakdown, MeanShares, Summary, summarise
 from ckptplan.simulate.timeline import timeline_of
-from ckptplan.simulate.whole_runs import Pieces, Tally, pieces_of, play_runs
+from ckptplan.simulate.whole_runs import MAX_FAILURES, Pieces, Tally, pieces_of, play_runs
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], object]
@@ -106,6 +106,11 @@ def simulate_runs(
     """
     process = checked(process)
     _check(work_s, runs, jobs, precision, max_runs)
+    if work_s / gaps.mean_s > MAX_FAILURES:
+        raise InputError(
+            f"a run would have about {work_s / gaps.mean_s:,.2g} failures, more than {MAX_FAILURES:,}",
+            hint="simulate less work: its goodput is the same",
+        )
     if not gaps.is_random and process.host_copy_survives in (0.0, 1.0):
         runs, precision = 1, None  # all runs are the same one
     goal = _Goal(runs, precision, max_runs, progress)
@@ -181,7 +186,7 @@ def _played(tasks: Iterator[_Task], jobs: int) -> Iterator[Tally]:
     from multiprocessing import get_context
 
     # A fresh interpreter per worker: forking a process that has threads can deadlock.
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
     waiting: list[Future[Tally]] = []
     try:
         for task in tasks:
@@ -192,6 +197,23 @@ def _played(tasks: Iterator[_Task], jobs: int) -> Iterator[Tally]:
             yield waiting.pop(0).result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Let a worker end when the process that started it is killed: nobody else would tell it."""
+    import os
+    from multiprocessing import parent_process
+    from threading import Thread
+
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def _wall(process: Process, work_s: float, tally: Tally) -> Floats:

@@ -181,7 +181,7 @@ class _Chunk:
         if stuck.any():
             raise InputError(
                 f"the run does not get on: {PATIENCE:,} failures in a row without a new save that is durable",
-                hint="shorten the interval, or check the mean gap between failures",
+                hint="shorten the interval; no interval helps if a recovery is as long as the gaps between failures",
             )
         if self._failed >= MAX_FAILURES:
             raise InputError(f"a run has more than {MAX_FAILURES:,} failures", hint="simulate less work")

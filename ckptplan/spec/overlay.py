@@ -18,7 +18,7 @@ from ckptplan.errors import InputError, Place, Problem
 from ckptplan.spec.assignments import Assignment
 from ckptplan.spec.hints import shown
 from ckptplan.spec.presets import excluded, expand, find_preset, is_from_preset, values_by
-from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, SPEC, Group, Key, Many, find
+from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, SPEC, WORK_SOURCES, Group, Key, Many, find
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 Entries: TypeAlias = dict[str, tuple[Place, Node]]
@@ -135,7 +135,8 @@ def _phase(name: str, node: Node | None) -> str:
 
 def _give_way(root: MapNode, layer: Sequence[Assignment]) -> MapNode:
     """Drop what the layer replaces as a whole: the failure source, a restart total or its phases, followers."""
-    for group, names in (("failures", FAILURE_SOURCES), ("restart", ("total", *RESTART_PHASES))):
+    work = (*WORK_SOURCES, "tokens_per_step")
+    for group, names in (("failures", FAILURE_SOURCES), ("restart", ("total", *RESTART_PHASES)), ("training", work)):
         set_now = {item.path[1] for item in layer if len(item.path) > 1 and item.path[0] == group} & set(names)
         root = _without(
             root, (group,), {name for name in names if excluded(group, name, set_now) and name not in set_now}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ckptplan.errors import Place, Problem
 from ckptplan.spec.document import parse, read_text
 from ckptplan.spec.hints import nearest, shown
-from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES
+from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, WORK_SOURCES
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
 
 _FILE = Path(__file__).with_name("presets.yaml")
@@ -81,6 +81,9 @@ def excluded(group: str, key: str, stronger: object) -> bool:
         return key in FAILURE_SOURCES and bool(names & set(FAILURE_SOURCES) - {key})
     if group == "restart":
         return (key == "total" and bool(names & set(RESTART_PHASES))) or (key in RESTART_PHASES and "total" in names)
+    if group == "training":
+        of_tokens = key in {"tokens", "tokens_per_step"} and bool(names & {"duration", "steps"})
+        return of_tokens or (key in {"duration", "steps"} and bool(names & set(WORK_SOURCES) - {key}))
     return False
 
 

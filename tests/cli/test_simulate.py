@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from ckptplan.render.schemas import output_schema
-from tests.cli.harness import ckptplan
+from tests.cli.harness import ckptplan, environment
 from tests.cli.test_broken_inputs import check_refusal
 
 _RUN = """\
@@ -174,7 +178,8 @@ def test_a_file_outside_the_folder_of_the_spec_is_not_read(tmp_path: Path) -> No
     folder = tmp_path / "inside"
     folder.mkdir()
     (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
-    for name in ("../secret.csv", str(tmp_path / "secret.csv"), "link.csv"):
+    (folder / "loop.csv").symlink_to(folder / "loop.csv")
+    for name in ("../secret.csv", str(tmp_path / "secret.csv"), "link.csv", "loop.csv"):
         law = f"failures: {{law: {{name: recorded, file: {name}}}}}"
         (folder / "run.yaml").write_text(_RUN.replace("failures: {mtbf: 3 h}", law))
         ran = ckptplan("optimize", str(folder / "run.yaml"))
@@ -212,3 +217,45 @@ def test_strict_refuses_what_is_otherwise_raised(spec: str) -> None:
     ran = ckptplan("optimize", spec, "--interval", "60s", "--strict")
     check_refusal(ran)
     assert "background: an interval of 60 s is shorter than the flush allows (300 s)" in ran.err
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the process table is read from /proc")
+def test_workers_end_with_the_process_that_started_them(spec: str) -> None:
+    """A simulation that is killed leaves no worker behind."""
+    command = [sys.executable, "-m", "ckptplan", "simulate", spec, "--runs", "10000000", "--jobs", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    workers = _wait_for(lambda: _children(process.pid), lambda found: len(found) >= 2)
+    process.kill()
+    process.wait()
+    left = _wait_for(lambda: [pid for pid in workers if Path(f"/proc/{pid}/cmdline").exists()], lambda found: not found)
+    assert left == []
+
+
+def _children(pid: int) -> list[int]:
+    """Spawned workers of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1]) if entry.name.isdigit() else 0
+            if parent == pid and b"spawn_main" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it has just ended
+    return found
+
+
+def _wait_for(look: Callable[[], list[int]], is_enough: Callable[[list[int]], bool]) -> list[int]:
+    """What there is once it is enough, or after half a minute."""
+    end = time.monotonic() + 30
+    found = look()
+    while not is_enough(found) and time.monotonic() < end:
+        time.sleep(0.1)
+        found = look()
+    return found
+
+
+def test_narrow_output_keeps_the_names_of_quantiles(spec: str) -> None:
+    """Where the table does not fit, every number stands behind its name."""
+    ran = ckptplan("simulate", spec, "--runs", "50", env={"COLUMNS": "60"})
+    assert "p5 " in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 60

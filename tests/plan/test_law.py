@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ckptplan.cost.scenario import Law, LawName
+from ckptplan.errors import InputError
 from ckptplan.interval.empirical import empirical_goodput, empirical_interval
 from ckptplan.interval.renewal import renewal_goodput
 from ckptplan.interval.renewal_optimum import renewal_interval
@@ -74,9 +75,8 @@ def test_recorded_gaps_are_read_beside_the_spec(tmp_path: Path) -> None:
     assert made.best.interval_s == pytest.approx(1400.0)
     assert made.best.goodput == pytest.approx(0.8604166667, rel=1e-9)
     assert made.best.interval_s == empirical_interval(_GAPS, 60.0, restart=600.0, strike="safe").interval_s
-    (warning,) = [text for text in made.warnings if "gaps are recorded" in text]
-    assert "only 10 gaps" in warning
-    assert "by young" in warning
+    (warning,) = [text for text in made.warnings if "gaps recorded: only 10" in text]
+    assert "by young, from their mean alone: sharded 1,039 s" in warning
 
 
 def test_nodes_that_keep_their_age() -> None:
@@ -126,7 +126,7 @@ def test_whole_steps_of_recorded_gaps_are_searched() -> None:
     gaps = tuple(np.random.default_rng(5).exponential(40_000.0, 60))
     case = cases_of(load("llama3-405b", sets=[_SAVE]).scenario)[0]
     case = case._replace(mtbf_s=float(np.mean(gaps)), law=Law(LawName.RECORDED, gaps_s=gaps), step_time_s=3.0)
-    steps = case.steps(case.optimum("renewal"))
+    steps = case.steps(case.optimum("renewal"), wide=True)
     counts = np.arange(max(steps - 800, 1), steps + 800)
     goodput = empirical_goodput(counts * 3.0, gaps, 60.0, restart=600.0)
     assert steps == counts[np.argmax(goodput)]
@@ -145,3 +145,11 @@ def test_the_clock_of_recorded_gaps_is_warned_of() -> None:
     scenario = load("llama3-405b", sets=[_SAVE, "assume.failures_strike=safe"]).scenario
     failures = replace(scenario.failures, law=Law(LawName.RECORDED, gaps_s=tuple(map(float, _GAPS))))
     assert any("must not contain the recoveries" in w for w in plan(replace(scenario, failures=failures)).warnings)
+
+
+def test_gaps_too_short_for_any_save_are_an_error() -> None:
+    """Where no gap lasts until one save is durable, there is no best interval, and the error says why."""
+    case = cases_of(load("llama3-405b", sets=[_SAVE]).scenario)[0]
+    case = case._replace(mtbf_s=15.0, law=Law(LawName.RECORDED, gaps_s=(10.0, 20.0)))
+    with pytest.raises(InputError, match="long enough for a restart and one save"):
+        case.optimum("renewal")

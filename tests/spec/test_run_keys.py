@@ -120,3 +120,11 @@ def test_a_scenario_is_rebuilt_with_other_values() -> None:
     spec = _read(("step_time: 5 s", "step_time: 4 s .. 6 s"))
     assert spec.with_values({"training.step_time": 4.5}).training.step_time_s == 4.5
     assert spec.scenario.training.step_time_s == 5.0
+
+
+@pytest.mark.parametrize("flag", ["training.duration=9 d", "training.steps=7"])
+def test_an_amount_of_work_on_the_command_line_replaces_the_other_one(flag: str) -> None:
+    """--set of one amount of work drops the tokens of the file, as a failure source drops another."""
+    text = GOOD.replace("step_time: 5 s, duration: 30 d", "step_time: 5 s, tokens: 1e9, tokens_per_step: 1e6")
+    training = read_spec(text.encode(), "run.yaml", sets=[flag]).scenario.training
+    assert training.work_s in {9 * 86400.0, 35.0}

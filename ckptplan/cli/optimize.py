@@ -219,21 +219,24 @@ def _in_background(plan: Plan) -> set[str]:
 
 
 def _best_for(plan: Plan, trainer: Trainer) -> Record:
-    """The best strategy that the trainer can carry out: one that cannot save in the background needs a blocking one."""
+    """The best strategy that the trainer can carry out: one that cannot hide a flush needs a blocking strategy."""
     from ckptplan.cli.output import warn
     from ckptplan.plan.record import recommended
 
-    background = set() if trainer.writes_in_background else _in_background(plan)
+    background = {
+        save.name
+        for save in plan.saves
+        if save.name in _in_background(plan) and not trainer.can_hide(save.flush_s, plan.step_time_s)
+    }
+    cannot = "hides no more than one step of a flush" if trainer.hides_one_step else "does not save in the background"
     blocking = [record for record in plan.optima() if record.strategy not in background]
     if plan.best.strategy not in background:
         return plan.best
     if blocking:
         best = max(blocking, key=recommended)
-        warn([f"{trainer.title} does not save in the background: this is the interval of {best.strategy!r}"])
+        warn([f"{trainer.title} {cannot}: this is the interval of {best.strategy!r}"])
         return best
-    warn(
-        [f"{trainer.title} does not save in the background: add a strategy with mode: sharded or gathered to the spec"]
-    )
+    warn([f"{trainer.title} {cannot}: add a strategy with mode: sharded or gathered to the spec"])
     return plan.best
 
 

@@ -437,3 +437,14 @@ def test_a_result_does_not_replace_its_spec(tmp_path: Path) -> None:
     for command in (["optimize"], ["size"], ["spec", "show"]):
         assert ckptplan(*command, str(path), "-o", str(path)).code == 2
     assert path.read_bytes() == _named("x")
+
+
+def test_a_flush_longer_than_a_step_is_no_background_save_for_deepspeed() -> None:
+    """DeepSpeed hides one step of a flush: a longer one gets the interval of the blocking strategy, with a word."""
+    short = ckptplan("optimize", "llama3-405b", "--for", "deepspeed")
+    assert "SAVE_EVERY = 66" in short.out
+    assert "decoupled" in short.out
+    long = ckptplan("optimize", "llama3-405b", "--for", "deepspeed", "--set", "save[asynchronous].flush=60 s")
+    assert "SAVE_EVERY = 223" in long.out
+    assert "decoupled" not in long.out
+    assert "hides no more than one step of a flush" in long.err

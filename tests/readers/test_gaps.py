@@ -130,7 +130,7 @@ def test_faults_name_the_line_and_what_to_write(record, content, line, message, 
 
 
 def test_all_faults_at_once(record):
-    """Every faulty line is reported, fifty at most, and how many more there are."""
+    """Every faulty line is reported, twenty at most, and how many more there are."""
     with pytest.raises(InputError) as caught:
         record("3 h\n" + "0 s\n" * 3)
     assert [problem.place.line for problem in caught.value.problems] == [2, 3, 4]

@@ -57,4 +57,5 @@ TRAINER = Trainer(
         "Nothing is saved at exit or on a signal.",
     ),
     body=_body,
+    hides_one_step=True,
 )

@@ -75,6 +75,8 @@ class Trainer:
         Sentences; the first one is what goes wrong most easily.
     body : callable
         Setting -> lines of the snippet after the headline.
+    hides_one_step : bool
+        Whether the next optimizer step waits for the write, so that a longer flush is a stall.
     """
 
     name: str
@@ -86,6 +88,12 @@ class Trainer:
     keys: tuple[str, ...]
     gotchas: tuple[str, ...]
     body: Callable[[TrainerSetting], tuple[str, ...]]
+    hides_one_step: bool = False
+
+    def can_hide(self, flush_s: float, step_time_s: float | None) -> bool:
+        """Whether the framework writes a flush of this length [s] beside training."""
+        short = step_time_s is None or flush_s <= step_time_s
+        return self.writes_in_background and (short or not self.hides_one_step)
 
     def snippet(self, setting: TrainerSetting) -> str:
         """The setting to paste, in the format of the framework, with comments."""

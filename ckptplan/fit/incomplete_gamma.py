@@ -141,7 +141,8 @@ def _newton(a: Floats, p: Floats) -> Floats:
         step = np.where(np.abs(bend) < 0.5, step / (1.0 + 0.5 * bend), step)
         step = np.where(np.isfinite(step), np.clip(step, -2.0, 2.0), 0.0)
         log_x = log_x + step
-        if np.max(np.abs(step)) < 1e-5:  # the next error is of the order of its cube
+        # The next error is of the order of the cube of the step, measured in standard deviations of log(x).
+        if np.max(np.abs(step) * np.sqrt(np.maximum(a, 1.0))) < 1e-5:
             break
     return np.exp(log_x)
 

@@ -102,3 +102,11 @@ def test_no_scipy_is_loaded():
     """The module and the rate on top of it load numpy alone."""
     program = "import sys, ckptplan.fit.rate as r; r.mtbf_confidence(1.0, 3); sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("shape", [1960.0, 2500.0, 1e5, 1e7])
+@pytest.mark.parametrize("p", [0.01, 0.3, 0.625, 0.99])
+def test_quantiles_of_large_shapes_are_as_exact(shape, p):
+    """The iteration ends by its step in standard deviations, so that large shapes lose nothing."""
+    x = inverse_regularized_gamma(shape, p)
+    assert regularized_gamma(shape, x)[0] == pytest.approx(p, rel=1e-13 + 3e-16 * np.sqrt(shape) * 10)

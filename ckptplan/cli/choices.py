@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import typer
+
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import UsageError
 from ckptplan.units import UnitError, parse_quantity
@@ -23,6 +25,12 @@ def one_of(value: str, valid: Sequence[str], option: str) -> str:
     near = difflib.get_close_matches(value, valid, n=1)
     hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(valid)}"
     raise UsageError(f"{option} {value}: not known", hint=hint)
+
+
+def typed(context: typer.Context, name: str) -> bool:
+    """Whether an option was given on the command line, and not by the environment or by default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def methods_named(names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -45,14 +45,13 @@ def online(
     What it yields to adapt the interval to the failures that the run sees,
     and the lines to paste into a training loop.
     """
-    from ckptplan.cli.choices import finite, one_of, times
+    from ckptplan.cli.choices import finite, one_of, times, typed
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import load
     from ckptplan.plan.adaptive import adaptive_plan
 
     refuse_overwriting(output, [spec])
-    source = context.get_parameter_source("format_")
-    if code and source is not None and source.name == "COMMANDLINE":
+    if code and typed(context, "format_"):
         raise UsageError("--format does nothing with --code", hint="leave --format out")
     finite(prior_shape, "--prior-shape")
     finite(budget, "--budget")

@@ -114,22 +114,22 @@ def _unanswered(plan: Plan, *, quiet: bool, priced: bool) -> Iterator[str]:
 
 def _refuse_what_would_be_ignored(context: typer.Context, *, quiet: bool, trainer: str | None) -> None:
     """An option that does nothing here is a mistake of its user; the environment may hold defaults for all commands."""
+    from ckptplan.cli.choices import typed
 
-    def typed(name: str) -> bool:
-        source = context.get_parameter_source(name)
-        return source is not None and source.name == "COMMANDLINE"
+    def is_typed(name: str) -> bool:
+        return typed(context, name)
 
     if quiet and trainer:
         raise UsageError("--quiet and --for exclude each other", hint="give one of them")
-    if typed("format_") and (quiet or trainer):
+    if is_typed("format_") and (quiet or trainer):
         raise UsageError("--format does nothing with --quiet or --for", hint="leave --format out")
-    if typed("gpus") and (quiet or trainer):
+    if is_typed("gpus") and (quiet or trainer):
         raise UsageError("--gpus does nothing with --quiet or --for", hint="plan that size: --set cluster.gpus=N")
-    if (typed("interval") or typed("steps")) and (quiet or trainer) and not typed("fail_under"):
+    if (is_typed("interval") or is_typed("steps")) and (quiet or trainer) and not is_typed("fail_under"):
         raise UsageError("--quiet and --for give the optimum", hint="leave --interval and --steps out")
-    if typed("keep") and not trainer:
+    if is_typed("keep") and not trainer:
         raise UsageError("--keep does nothing without --for", hint="add --for TRAINER")
-    if typed("gpu_hour_price") and not (typed("interval") or typed("steps")):
+    if is_typed("gpu_hour_price") and not (is_typed("interval") or is_typed("steps")):
         raise UsageError("--gpu-hour-price prices a given interval, and none is given", hint="add --interval 1h")
 
 

@@ -59,6 +59,7 @@ def simulate(
 
     Plays whole runs, failure by failure, and holds the formulas against them.
     """
+    from ckptplan.cli.choices import typed
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import load
 
@@ -68,7 +69,7 @@ def simulate(
     if resample and replay is None:
         raise UsageError("--resample does nothing without --replay", hint="add --replay FILE")
     wanted = _share(precision)
-    if replay is not None and not resample and (wanted is not None or _typed(context, "runs")):
+    if replay is not None and not resample and (wanted is not None or typed(context, "runs")):
         raise UsageError(
             "--runs and --precision do nothing with a record in its order, which is one run", hint="add --resample"
         )
@@ -97,13 +98,7 @@ def simulate(
             progress=progress,
         )
     emit(_as(format_, made, loaded, output), output)
-    warn([*loaded.warnings, *_unmet(made, wanted), *_record_notes(loaded, made, gaps, resample=resample)])
-
-
-def _typed(context: typer.Context, name: str) -> bool:
-    """Whether an option was given on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    warn([*loaded.warnings, *made.notes, *_unmet(made, wanted), *_record_notes(loaded, made, gaps, resample=resample)])
 
 
 def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int | None) -> tuple[str, float]:

@@ -11,6 +11,7 @@ from ckptplan.plan.case import Case
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.95
+_SECONDS_PER_HOUR = 3600.0
 _NODES = 32  # of the posterior, each of equal weight
 
 
@@ -23,6 +24,7 @@ class EvidenceFacts(NamedTuple):
     strategy: str
     failures: float
     exposure_s: float  # of the job at its number of GPUs
+    exposure_gpu_hours: float
     level: float
     mtbf_low_s: float
     mtbf_high_s: float | None
@@ -56,6 +58,7 @@ def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
         strategy=case.save.name,
         failures=evidence.failures,
         exposure_s=exposure_s,
+        exposure_gpu_hours=evidence.exposure_gpu_s / _SECONDS_PER_HOUR,
         level=LEVEL,
         mtbf_low_s=low_s,
         mtbf_high_s=high_s if bounded else None,

@@ -75,6 +75,7 @@ class Simulation(NamedTuple):
     predicted_counts: tuple[float, float] | None  # failures and saves begun, where a closed form knows them
     precision: float
     precision_reached: bool
+    notes: tuple[str, ...]  # what is doubtful about the save, as a plan would warn
 
 
 def simulate_plan(
@@ -179,6 +180,7 @@ def _described(
         predicted_counts=_counts(case, made),
         precision=made.precision,
         precision_reached=made.precision_reached,
+        notes=tuple(f"{case.save.name}: {note}" for note in case.save.notes),
     )
 
 

@@ -55,7 +55,8 @@ def _evidence(plan: Plan) -> Iterator[str]:
     known = plan.evidence
     if known is None:
         return
-    counted = f"{_count(known.failures, 'failure')} in {format_time(known.exposure_s)} at {_gpus(plan.gpus)}"
+    counted = f"{_count(known.failures, 'failure')} in {whole(known.exposure_gpu_hours)} GPU-hours"
+    counted += f" ({format_time(known.exposure_s)} of {_gpus(plan.gpus)})"
     counted += ", taken as exponential" if known.law_differs else ""
     level = percent(known.level).replace(".00", "")
     if known.mtbf_high_s is None or known.interval_high_s is None or known.goodput_high is None:

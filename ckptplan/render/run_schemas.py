@@ -43,6 +43,7 @@ _EVIDENCE = {
     "strategy": _TEXT,
     "failures": _TIME,
     "exposure_s": _TIME,
+    "exposure_gpu_hours": _TIME,
     "level": _SHARE,
     "mtbf_low_s": _TIME,
     "mtbf_high_s": _or_null(_TIME),

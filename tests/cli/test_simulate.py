@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import pty
 import subprocess
 import sys
 import time
@@ -259,3 +261,32 @@ def test_narrow_output_keeps_the_names_of_quantiles(spec: str) -> None:
     ran = ckptplan("simulate", spec, "--runs", "50", env={"COLUMNS": "60"})
     assert "p5 " in ran.out
     assert max(map(len, ran.out.splitlines())) <= 60
+
+
+def test_a_bar_shows_the_progress_on_a_terminal_and_nowhere_else(spec: str) -> None:
+    """Standard error that is a terminal gets a bar; a pipe gets nothing, and the result is the same."""
+    arguments = ("simulate", spec, "--runs", "9000")
+    piped = ckptplan(*arguments)
+    assert "simulated runs" not in piped.err
+    screen, terminal = pty.openpty()
+    command = [sys.executable, "-m", "ckptplan", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment({"TERM": "xterm"})) as run:
+        os.close(terminal)
+        shown = _read_all(screen)
+        assert run.stdout is not None
+        assert run.stdout.read().decode() == piped.out
+    os.close(screen)
+    assert b"simulated runs" in shown
+
+
+def _read_all(screen: int) -> bytes:
+    """What a terminal shows until its other end is closed."""
+    shown = b""
+    while True:
+        try:
+            part = os.read(screen, 4096)
+        except OSError:
+            return shown
+        if not part:
+            return shown
+        shown += part

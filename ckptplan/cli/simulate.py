@@ -64,22 +64,15 @@ def simulate(
     from ckptplan.load import load
 
     refuse_overwriting(output, [spec, *([str(replay)] if replay else [])])
-    if interval is not None and steps is not None:
-        raise UsageError("--interval and --steps exclude each other", hint="give one of them")
-    if resample and replay is None:
-        raise UsageError("--resample does nothing without --replay", hint="add --replay FILE")
     wanted = _share(precision)
-    if replay is not None and not resample and (wanted is not None or typed(context, "runs")):
-        raise UsageError(
-            "--runs and --precision do nothing with a record in its order, which is one run", hint="add --resample"
-        )
+    _refuse_what_would_be_ignored(
+        two_intervals=interval is not None and steps is not None,
+        resampled_nothing=resample and replay is None,
+        one_run_counted=replay is not None and not resample and (wanted is not None or typed(context, "runs")),
+    )
     loaded = load(spec, sets=set_ or [])
     name, interval_s = _chosen(loaded, strategy, interval, steps)
-    gaps = None
-    if replay is not None:
-        from ckptplan.readers.gaps import read_gaps
-
-        gaps = read_gaps(replay).gaps_s
+    gaps = None if replay is None else _recorded(replay)
     from ckptplan.plan.simulation import simulate_plan
 
     with _progress() as progress:
@@ -99,6 +92,23 @@ def simulate(
         )
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.notes, *_unmet(made, wanted), *_record_notes(loaded, made, gaps, resample=resample)])
+
+
+def _refuse_what_would_be_ignored(*, two_intervals: bool, resampled_nothing: bool, one_run_counted: bool) -> None:
+    if two_intervals:
+        raise UsageError("--interval and --steps exclude each other", hint="give one of them")
+    if resampled_nothing:
+        raise UsageError("--resample does nothing without --replay", hint="add --replay FILE")
+    if one_run_counted:
+        raise UsageError(
+            "--runs and --precision do nothing with a record in its order, which is one run", hint="add --resample"
+        )
+
+
+def _recorded(replay: Path) -> tuple[float, ...]:
+    from ckptplan.readers.gaps import read_gaps
+
+    return read_gaps(replay).gaps_s
 
 
 def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int | None) -> tuple[str, float]:

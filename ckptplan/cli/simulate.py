@@ -62,6 +62,7 @@ def simulate(
     from ckptplan.cli.choices import typed
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import load
+    from ckptplan.plan.simulation import simulate_plan
 
     refuse_overwriting(output, [spec, *([str(replay)] if replay else [])])
     wanted = _share(precision)
@@ -73,8 +74,6 @@ def simulate(
     loaded = load(spec, sets=set_ or [])
     name, interval_s = _chosen(loaded, strategy, interval, steps)
     gaps = None if replay is None else _recorded(replay)
-    from ckptplan.plan.simulation import simulate_plan
-
     with _progress() as progress:
         made = simulate_plan(
             loaded.scenario,

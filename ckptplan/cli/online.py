@@ -64,7 +64,7 @@ def online(
     )
     snippet = _snippet(made)
     emit(_code(made, snippet) if code else _as(format_, made, snippet, loaded, output), output)
-    warn(loaded.warnings)
+    warn([*loaded.warnings, *(f"the rules do not know {key}: it is left out of every row" for key in made.left_out)])
 
 
 def _snippet(made: AdaptivePlan) -> str | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ckptplan.cost.scenario import Scenario
+from ckptplan.cost.scenario import EXPONENTIAL, Scenario
 from ckptplan.interval.online import adaptive_cycle_goodput
+from ckptplan.interval.steps import whole_steps_first_order
 from ckptplan.online.rules import checkfreq_steps, overhead_budget_interval
 from ckptplan.plan.case import Case, cases_of
 
 _SEEN = (0, 1, 5, 20)
 _Row: TypeAlias = tuple[str, int | None, float | None, float]  # rule, failures seen, interval [s], goodput
+_ROUNDING = 1e-12
 _TOO_LONG = 10.0  # how far a data sheet may be from a cluster
 
 
@@ -40,6 +42,7 @@ class AdaptivePlan(NamedTuple):
     prior_shape: float
     budget: float
     records: tuple[RuleRecord, ...]
+    left_out: tuple[str, ...]  # keys of the spec that the rules do not know
 
 
 def adaptive_plan(
@@ -70,10 +73,15 @@ def adaptive_plan(
     AdaptivePlan
     """
     cases = [case for case in cases_of(scenario) if strategy in (None, case.save.name)]
-    case = max(cases, key=lambda one: one.exponential_shares(one.optimum("exact")).goodput)
+    left_out = _left_out(scenario, cases)
+    # The rules know of exponential failures, one save in flight and no surviving copies: all rows are of that.
+    cases = [
+        one._replace(law=EXPONENTIAL, host_copy_survives=0.0, save=one.save._replace(in_flight=1)) for one in cases
+    ]
+    case = max(cases, key=lambda one: one.goodput(one.optimum("exact")))
     prior_s = case.mtbf_s if prior_mtbf_s is None else prior_mtbf_s
     best_s = case.optimum("exact")
-    best = float(case.exponential_shares(best_s).goodput)
+    best = case.goodput(best_s)
     rows: list[_Row] = [("exact, the MTBF known", None, best_s, best)]
     rows += _posterior(case, "posterior", prior_s, prior_shape, _SEEN)
     rows += _posterior(case, f"posterior, prior {_TOO_LONG:g} x as long", _TOO_LONG * prior_s, prior_shape, _SEEN[:3])
@@ -90,7 +98,20 @@ def adaptive_plan(
         prior_shape=prior_shape,
         budget=budget,
         records=tuple(_record(case, row, best) for row in rows),
+        left_out=left_out,
     )
+
+
+def _left_out(scenario: Scenario, cases: Sequence[Case]) -> tuple[str, ...]:
+    """What the spec says and the rules do not know."""
+    found = []
+    if any(not case.is_exponential for case in cases):
+        found.append("failures.law (taken as exponential)")
+    if scenario.failures.host_copy_survives > 0.0:
+        found.append("failures.host_copy_survives")
+    if any(case.save.in_flight > 1 for case in cases):
+        found.append("save[].in_flight (taken as 1)")
+    return tuple(found)
 
 
 def _posterior(case: Case, name: str, prior_s: float, shape: float, seen: tuple[int, ...]) -> Iterator[_Row]:
@@ -117,16 +138,22 @@ def _posterior(case: Case, name: str, prior_s: float, shape: float, seen: tuple[
 def _budgets(case: Case, budget: float) -> Iterator[_Row]:
     save = case.save
     scr_s = max(float(overhead_budget_interval(case.effective_stall_s, budget)), case.floor_s)
-    yield f"SCR, saves at most {100 * budget:g} %", None, scr_s, float(case.exponential_shares(scr_s).goodput)
+    yield f"SCR, saves at most {100 * budget:g} %", None, scr_s, case.goodput(scr_s)
     if case.step_time_s is not None:
         persist_s = save.stall_s + save.flush_s
         steps = float(checkfreq_steps(case.step_time_s, case.effective_stall_s, persist_s, budget))
         capped_s = max(steps * case.step_time_s, case.floor_s)
-        goodput = float(case.exponential_shares(capped_s).goodput)
+        goodput = case.goodput(capped_s)
         yield f"CheckFreq, saves at most {100 * budget:g} %", None, capped_s, goodput
 
 
 def _record(case: Case, row: _Row, best: float) -> RuleRecord:
     rule, seen, interval_s, goodput = row
     steps = None if interval_s is None else case.steps(interval_s)
-    return RuleRecord(rule, seen, interval_s, steps, goodput, best - goodput)
+    if seen == 0 and interval_s is not None and case.step_time_s is not None:
+        # As the controller rounds: to first order, by the stall and the MTBF that make this interval.
+        mtbf_s = interval_s * interval_s / (2.0 * case.effective_stall_s) if case.effective_stall_s > 0.0 else 0.0
+        first_order = float(whole_steps_first_order(case.step_time_s, case.effective_stall_s, mtbf_s))
+        steps = max(int(first_order), case.steps(case.floor_s) or 1) if first_order > 0.0 else steps
+    lost = best - goodput
+    return RuleRecord(rule, seen, interval_s, steps, goodput, 0.0 if abs(lost) < _ROUNDING else lost)

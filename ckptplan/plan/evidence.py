@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ckptplan.cost.scenario import Evidence
+from ckptplan.cost.scenario import EXPONENTIAL, Evidence
 from ckptplan.plan.case import Case
 
 Floats = npt.NDArray[np.float64]
@@ -45,6 +45,9 @@ def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
     """What the count says about one strategy at one scale, by the exact method."""
     from ckptplan.fit.rate import mtbf_confidence, posterior_mtbf
 
+    law_differs = not case.is_exponential
+    if case.law.gaps_s:
+        case = case._replace(law=EXPONENTIAL)  # the best interval of a record jumps with its mean: nothing follows
     exposure_s, prior_s = evidence.exposure_gpu_s / case.gpus, evidence.prior_gpu_s / case.gpus
     known = mtbf_confidence(exposure_s, evidence.failures, LEVEL, until_failure=evidence.until_failure)
     low_s, high_s = float(known.low), float(known.high)
@@ -71,7 +74,7 @@ def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
         posterior_mtbf_s=belief.mtbf_s,
         posterior_interval_s=chosen_s,
         posterior_interval_steps=steps,
-        law_differs=not case.is_exponential,
+        law_differs=law_differs,
         expected_loss=_expected_loss(case, evidence, exposure_s + prior_s, chosen_s),
     )
 

@@ -121,6 +121,7 @@ def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -
         from ckptplan.plan.run import run_facts
 
         made = made._replace(run=run_facts(scenario, case, made.best.typed_interval_s(made.step_time_s), seed))
+        made = made._replace(warnings=(*made.warnings, *warnings.short_run(made)))
     if scenario.failures.evidence is not None:
         from ckptplan.plan.evidence import evidence_facts
 

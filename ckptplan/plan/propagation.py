@@ -21,6 +21,7 @@ SAMPLES = 400
 _FAILURES = "failures.interruptions.count"
 _LEVELS = (0.05, 0.5, 0.95)
 _MOST_REFUSED = 0.5
+_NOTHING = 1e-18  # variance of a goodput that does not change
 
 
 class Cause(NamedTuple):
@@ -153,7 +154,7 @@ def _causes(
         ]
         variances[key] = float(np.var([outcome[2] for outcome in outcomes if outcome is not None]))
     total = sum(variances.values())
-    shares = [Cause(key, variance / total if total > 0.0 else 0.0) for key, variance in variances.items()]
+    shares = [Cause(key, variance / total if total > _NOTHING else 0.0) for key, variance in variances.items()]
     return tuple(sorted(shares, key=lambda cause: -cause.share))
 
 

@@ -132,7 +132,8 @@ def _best_division(case: Case, work_s: float) -> tuple[int | None, float | None]
     from ckptplan.interval.finite_pieces import best_finite_plan
 
     found = best_finite_plan(work_s, case.save.stall_s, case.mtbf_s, **case.process)
-    if not np.isfinite(found.mean_s):
+    # Pieces so short that the write bandwidth forbids them are no division: the formula does not know of it.
+    if not np.isfinite(found.mean_s) or (found.pieces > 1 and found.work_piece_s < case.floor_s * (1.0 - 1e-9)):
         return None, None
     return int(found.pieces), float(found.mean_s)
 

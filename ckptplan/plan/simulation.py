@@ -12,6 +12,7 @@ from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.interval.breakdown import Shares
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.refusals import refuse
+from ckptplan.plan.warnings import host_copies_left_out
 from ckptplan.simulate import (
     Gaps,
     MeanShares,
@@ -29,6 +30,7 @@ RUNS = 1_000
 _WITHOUT_END = 100  # MTBFs of work in a run whose end is not known
 _LONG_RUN_FAILURES = 200_000
 _HOLDS_WITHIN = 4.0  # standard errors
+_LEAST_RUNS = 30  # below, the standard error itself is not known well enough to judge by
 Progress = Callable[[int, int], object]
 
 
@@ -180,7 +182,7 @@ def _described(
         predicted_counts=_counts(case, made),
         precision=made.precision,
         precision_reached=made.precision_reached,
-        notes=tuple(f"{case.save.name}: {note}" for note in case.save.notes),
+        notes=(*(f"{case.save.name}: {note}" for note in case.save.notes), *host_copies_left_out([case])),
     )
 
 
@@ -221,7 +223,8 @@ def _prediction(case: Case, made: Runs, gaps: Gaps, seed: int) -> Prediction:
 
         predicted = float(expected_time(made.work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
         wall = made.wall
-        z = standard_errors(wall.mean, wall.standard_error, predicted)
+        enough = made.wall_s.size >= _LEAST_RUNS
+        z = standard_errors(wall.mean, wall.standard_error, predicted) if enough else math.nan
         return Prediction("wall_s", predicted, wall.mean, wall.standard_error, z)
     predicted = case.goodput(interval_s)
     if not gaps.is_random:

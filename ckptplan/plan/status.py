@@ -14,6 +14,7 @@ OK = "ok"
 _POINTS_OFF = 0.005
 _STEPS_COST = 0.0005
 _NO_PROGRESS = 0.05
+_LARGE_STALL = 0.2  # of the interval
 
 
 def of_record(row: Record) -> str:
@@ -58,6 +59,9 @@ def _why(row: Record) -> str:
         "the restart": row.restart_total_s / row.mtbf_s,
     }
     name = max(shares, key=lambda key: shares[key])
+    of_interval = row.effective_stall_s / row.interval_s if row.interval_s > 0.0 else 0.0
+    if of_interval > max(shares[name], _LARGE_STALL):
+        return f"each save is {100 * of_interval:,.3g} % of the interval"
     percent = 100 * shares[name]
     return (
         f"{name} is {percent:.2g} % of the MTBF" if percent < 100 else f"{name} is {shares[name]:,.3g} times the MTBF"

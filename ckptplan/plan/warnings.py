@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from ckptplan.cost.scenario import Kind, LawName, Scenario, Strike
 from ckptplan.cost.size import sizes
 from ckptplan.plan.case import Case
-from ckptplan.plan.record import Record
+from ckptplan.plan.record import Plan, Record
 from ckptplan.units import format_count, format_percent, format_size, format_time
 
 # Where these shares of the MTBF are passed, the terms that first order drops reach whole points of goodput.
 _STALL_IS_LARGE = 0.05
 _RESTART_IS_LARGE = 0.10
 _FEW_FAILURES = 10
+_SHORT_RUN = 0.005  # of goodput
 _FEW_GAPS = 100
 _LARGEST_GPU_BYTES = 300e9  # the largest accelerators have 288 GB
 
@@ -91,7 +92,8 @@ def _few_failures(scenario: Scenario) -> Iterator[str]:
         )
         return
     yield (
-        f"only {format_count(evidence.failures)} failures were counted: the MTBF lies between {low} and "
+        f"only {format_count(evidence.failures)} failure{'' if evidence.failures == 1 else 's were'}"
+        f"{' was' if evidence.failures == 1 else ''} counted: the MTBF lies between {low} and "
         f"{format_time(float(known.high))} (95 %); count a longer time before you trust the goodput (the interval "
         "moves with the square root only)"
     )
@@ -107,12 +109,18 @@ def _law(scenario: Scenario, cases: Sequence[Case]) -> Iterator[str]:
             f"gaps recorded: only {len(law.gaps_s)}; the interval that is best for them fits their accidents; by "
             f"young, from their mean alone: {young}"
         )
-    survives = scenario.failures.host_copy_survives
-    left_out = [c.save.name for c in cases if c.save.flush_s > 0.0 and survives > 0.0 and c.copy_survives == 0.0]
-    if left_out:
+    yield from host_copies_left_out(cases)
+
+
+def host_copies_left_out(cases: Sequence[Case]) -> Iterator[str]:
+    """Strategies whose surviving host copies no formula counts."""
+    names = [
+        c.save.name for c in cases if c.save.flush_s > 0.0 and c.host_copy_survives > 0.0 and c.copy_survives == 0.0
+    ]
+    if names:
         yield (
             "host_copy_survives is counted for exponential failures and one save in flight only, and left out for "
-            f"{', '.join(dict.fromkeys(left_out))}: its true goodput is a little higher"
+            f"{', '.join(dict.fromkeys(names))}: its true goodput is higher, the more so the longer the flush"
         )
 
 
@@ -159,6 +167,19 @@ def _longer_than_the_run(scenario: Scenario, records: Sequence[Record]) -> Itera
                 f"{format_time(duration)}, so no save is due before its end; save at the end, and at the latest when "
                 "losing all of it would hurt"
             )
+
+
+def short_run(made: Plan) -> Iterator[str]:
+    """A run too short for its law to show its long-run goodput."""
+    run, goodput = made.run, made.best.goodput_typed
+    if run is None or run.runs == 0:
+        return
+    within = run.work_s / run.expected_s
+    if abs(within - goodput) > _SHORT_RUN:
+        yield (
+            f"{run.strategy}: the run is too short for the long run of its failures: goodput {format_percent(within)} "
+            f"until it ends, {format_percent(goodput)} in the long run; the interval is the best one for the long run"
+        )
 
 
 def _safe_clock(scenario: Scenario) -> Iterator[str]:

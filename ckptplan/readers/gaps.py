@@ -116,7 +116,7 @@ def _bytes(path: Path, faults: _Faults) -> bytes:
         with path.open("rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise faults.stop(None, "no such file") from None
+        raise faults.stop(None, "no such file", "name a text file of failures") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         said = (error.strerror if isinstance(error, OSError) else None) or "the name cannot be a file"
         raise faults.stop(None, f"cannot be read: {said}") from None

@@ -30,12 +30,13 @@ def online_sheet(plan: AdaptivePlan) -> Sheet:
 
 def online_document(plan: AdaptivePlan, spec: dict[str, Any], snippet: str | None) -> dict[str, Any]:
     """The JSON document ``ckptplan.online/1``."""
-    facts = {name: value for name, value in plan._asdict().items() if name != "records"}
+    facts = {name: value for name, value in plan._asdict().items() if name not in {"records", "left_out"}}
     return {
         "schema": "ckptplan.online/1",
         "ckptplan": __version__,
         "spec": spec,
         **facts,
+        "left_out": list(plan.left_out),
         "rules": online_sheet(plan).records(),
         "snippet": snippet,
     }

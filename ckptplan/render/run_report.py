@@ -13,6 +13,8 @@ from ckptplan.units import format_time
 if TYPE_CHECKING:
     from ckptplan.plan.evidence import EvidenceFacts
 
+_WORTH_A_LINE = 0.00005  # of goodput
+
 
 def to_the_end(plan: Plan) -> list[str]:
     """When the run ends, what it takes, and how its work is divided best."""
@@ -32,6 +34,8 @@ def to_the_end(plan: Plan) -> list[str]:
     if run.best_pieces is not None and run.best_pieces_s is not None:
         gain = format_time(max(run.expected_s - run.best_pieces_s, 0.0))
         lines.append(f"divided best into {_count(run.best_pieces, 'piece')}, the last without a save: {gain} sooner")
+    if plan.spread is not None:
+        lines.append("this is at the means of the inputs: its quantiles are the chance of failures alone")
     if run.end is not None:
         lines.append(f"expected to end on {run.end}")
     return lines
@@ -48,7 +52,7 @@ def verified(plan: Plan) -> list[str]:
 
 def how_sure(plan: Plan) -> list[str]:
     """What the count of failures and the unsure inputs leave open."""
-    return [*_evidence(plan), *_spread(plan)]
+    return [*_evidence(plan), *_new_nodes(plan), *_spread(plan)]
 
 
 def _evidence(plan: Plan) -> Iterator[str]:
@@ -102,26 +106,24 @@ def _spread(plan: Plan) -> Iterator[str]:
 
 
 def unequal(plan: Plan) -> list[str]:
-    """What saves at unequal intervals would gain, and what new nodes do."""
-    lines = []
-    if plan.schedule is not None:
-        found = plan.schedule
-        lines.append(
-            f"the hazard changes with age: a first save {seconds(found.first_period_s)} after a restart, the tenth "
-            f"{seconds(found.tenth_period_s)} after the ninth, and so on would yield {_signed(found.gain)} more"
-        )
-    if plan.early is not None:
-        early = plan.early
-        lines.append(
-            f"if all nodes are new at the start, {whole(early.first_failures)} of them fail for the first time within "
-            f"{format_time(early.over_s)}; in the long run {whole(early.long_run_failures)} failures fall into that "
-            "time"
-        )
-    return lines
+    """What saves at unequal intervals would gain, if anything."""
+    found = plan.schedule
+    if found is None or found.gain < _WORTH_A_LINE:
+        return []
+    return [
+        f"the hazard changes with age: a first save {seconds(found.first_period_s)} after a restart, the tenth "
+        f"{seconds(found.tenth_period_s)} after the ninth, and so on would yield {points(found.gain)} more"
+    ]
 
 
-def _signed(share: float) -> str:
-    return points(share) if share >= 0.00005 else "no goodput"
+def _new_nodes(plan: Plan) -> Iterator[str]:
+    early = plan.early
+    if early is not None and early.first_failures > early.long_run_failures:
+        yield (
+            f"an MTBF measured early does not extrapolate: if all nodes are new at the start, "
+            f"{whole(early.first_failures)} of them fail at least once within {format_time(early.over_s)}, where the "
+            f"long run has {_count(early.long_run_failures, 'failure')}"
+        )
 
 
 def _points(share: float) -> str:

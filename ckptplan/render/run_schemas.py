@@ -153,6 +153,7 @@ def online() -> dict[str, Any]:
             "prior_mtbf_s": _TIME,
             "prior_shape": _TIME,
             "budget": _SHARE,
+            "left_out": {"type": "array", "items": _TEXT, "description": "keys of the spec that the rules do not know"},
             "rules": {"type": "array", "items": _object(_RULE)},
             "snippet": _or_null(_TEXT),
         }

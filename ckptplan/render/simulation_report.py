@@ -93,6 +93,8 @@ def verdict(one: Prediction) -> str:
     """Whether the formula holds, in one line."""
     what = "the wall time" if one.quantity == "wall_s" else "the goodput in the long run"
     show = duration if one.quantity == "wall_s" else percent
+    if math.isnan(one.z) and one.standard_error > 0.0:
+        return f"{what} was predicted as {show(one.predicted)}; fewer than 30 runs do not tell whether that holds"
     if math.isnan(one.z):
         simulated = "the wall time" if one.quantity == "wall_s" else "the goodput of this run"
         return (
@@ -127,7 +129,7 @@ def answers(made: Simulation) -> list[str]:
 
 def _of_long_run(made: Simulation) -> str:
     """What is predicted for the long run is not that of runs which begin with a fresh clock."""
-    if made.prediction.quantity == "wall_s" or math.isnan(made.prediction.z):
+    if made.prediction.quantity == "wall_s" or math.isnan(made.prediction.z) or "of each node" in made.source:
         return ""
     return "; the runs below begin with a fresh clock, the prediction beside them is for the long run"
 

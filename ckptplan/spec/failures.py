@@ -73,10 +73,9 @@ def _counted(
         record.fields.fault(f"{path}.until", "no failure ended the counting: none was counted", "write until: time")
         return None
     evidence = Evidence(count, over * gpus, until_failure, shape, exposure)
-    # Without a failure the count gives no mean: the prior does, with the time that went by.
-    mtbf_s = (
-        float(mtbf_from_interruptions(count, over, gpus)) if count > 0 else (evidence.exposure_gpu_s + exposure) / shape
-    )
+    # A prior that is given counts; without a failure there is no mean but that of a prior, Jeffreys' if none is given.
+    weighed = (evidence.exposure_gpu_s + exposure) / (count + shape)
+    mtbf_s = float(mtbf_from_interruptions(count, over, gpus)) if count > 0 and prior is None else weighed
     if count > 0:
         _lint(record, "interruptions", mtbf_s)
     _lint_rescaling(record, "interruptions")

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from ckptplan.load import load
+from ckptplan.online import IntervalController
 from ckptplan.plan.adaptive import adaptive_plan
 from ckptplan.render.schemas import output_schema
 from tests.cli.harness import ckptplan
@@ -65,3 +66,22 @@ def test_wrong_options_are_refused(arguments: tuple[str, ...], code: int, messag
     assert ran.out == ""
     assert message in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_all_rows_are_of_one_process_and_what_is_left_out_is_said() -> None:
+    """Another law, copies and buffers change no row: the rules know none of them, and the command says so."""
+    plain = adaptive_plan(load("llama3-405b").scenario)
+    sets = ["failures.law={name: weibull, shape: 0.7}", "failures.host_copy_survives=0.5", "save[1].in_flight=4"]
+    other = adaptive_plan(load("llama3-405b", sets=sets).scenario, strategy="asynchronous")
+    assert other.records == plain.records
+    assert (len(plain.left_out), len(other.left_out)) == (0, 3)
+    ran = ckptplan("online", "llama3-405b", *[part for one in sets for part in ("--set", one)], "-f", "csv")
+    assert ran.err.count("the rules do not know") == 3
+
+
+def test_the_table_and_the_controller_round_alike() -> None:
+    """The steps of the posterior rule before any failure are those at which the pasted loop saves first."""
+    made = adaptive_plan(load("llama3-405b").scenario, prior_mtbf_s=30_000.0)
+    first = next(record for record in made.records if record.failures_seen == 0)
+    controller = IntervalController(5.0, made.stall_s, 30_000.0, flush=made.flush_s, speed=made.speed)
+    assert first.interval_steps == controller.interval_steps

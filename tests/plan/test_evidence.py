@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ckptplan.cost.scenario import Evidence, Failures
+from ckptplan.cost.scenario import Evidence, Failures, Law, LawName
 from ckptplan.interval.breakdown import exact_goodput
 from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.regret import posterior_regret
@@ -148,3 +148,23 @@ def test_a_warning_quotes_the_exact_interval() -> None:
         w for w in _planned(f"{{interruptions: {{count: 0, over: 30 d}}, {prior}}}").warnings if "no failure" in w
     ]
     assert "write a prior" not in warning
+
+
+def test_a_given_prior_counts_in_the_plan_itself() -> None:
+    """With a prior, every further failure shortens the interval; without one, the plan takes the most likely MTBF."""
+    prior = "prior: {shape: 2, mtbf_per_gpu: 50000 h}"
+    planned = [
+        _planned(f"{{interruptions: {{count: {count}, over: 30 d}}, {prior}}}").best.interval_s for count in range(6)
+    ]
+    assert planned == sorted(planned, reverse=True)
+    assert _planned("{interruptions: {count: 3, over: 30 d}}").failures.mtbf_s == pytest.approx(10 * _DAY)
+
+
+def test_recorded_gaps_leave_an_ordered_range() -> None:
+    """The interval range of a record is that of its mean: the best interval of the gaps themselves jumps with it."""
+    case = cases_of(load("llama3-405b").scenario)[0]
+    case = case._replace(mtbf_s=19_800.0, law=Law(LawName.RECORDED, gaps_s=(18_000.0, 21_600.0)))
+    known = evidence_facts(case, Evidence(2, 39_600.0 * case.gpus, until_failure=True))
+    assert known.interval_high_s is not None
+    assert known.interval_low_s < known.interval_high_s
+    assert known.law_differs

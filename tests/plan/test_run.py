@@ -76,3 +76,19 @@ def test_a_run_that_never_ends_has_no_end() -> None:
 def test_without_work_there_is_no_run() -> None:
     """A spec that gives no work has no end."""
     assert _planned("training={step_time: 5 s}").run is None
+
+
+def test_no_division_is_named_that_the_storage_forbids() -> None:
+    """With ten saves in flight the formula would divide finer than the write bandwidth allows: it is not named."""
+    sets = ["save=[{mode: asynchronous, stall: 5 s, in_flight: 10}]", "storage={write_bandwidth: 10 GB/s}"]
+    made = _planned(*sets)
+    assert made.best.interval_s == made.best.interval_floor_s
+    assert made.run is not None
+    assert made.run.best_pieces is None
+
+
+def test_a_run_too_short_for_its_law_is_said() -> None:
+    """A heavy tail shows its long-run goodput only after many MTBFs: a shorter run is warned of."""
+    made = _planned("failures={mtbf: 8 h}", "failures.law={name: lognormal, sigma: 4}", "training.duration=20 d")
+    assert any("too short for the long run of its failures" in warning for warning in made.warnings)
+    assert not any("too short" in warning for warning in _planned().warnings)

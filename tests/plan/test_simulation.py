@@ -98,3 +98,17 @@ def test_a_plan_verifies_itself() -> None:
     assert made.verification.holds
     assert made.run is not None
     assert made.verification.predicted == pytest.approx(made.run.expected_s)
+
+
+def test_two_runs_do_not_judge_a_formula() -> None:
+    """Below thirty runs the standard error is not known well enough, so that there is no verdict."""
+    one = _played(runs=2).prediction
+    assert one.z != one.z
+    assert one.holds
+
+
+def test_what_the_simulation_leaves_out_is_said() -> None:
+    """Host copies under another law are left out, and the notes of the simulation say so."""
+    sets = ("failures.law={name: weibull, shape: 0.7}", "failures.host_copy_survives=0.9")
+    assert any("host_copy_survives" in note for note in _played(*sets, strategy="background").notes)
+    assert not _played(strategy="background").notes

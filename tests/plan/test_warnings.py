@@ -94,3 +94,10 @@ def test_restart_phases_without_a_time_are_named() -> None:
     made = plan(scenario(restart=Restart(detect_s=30.0, load_s=10.0)))
     assert said("no time to replace, initialise, warm up", made.assumptions)
     assert not said("no time to", plan(scenario()).assumptions)
+
+
+def test_a_save_that_fills_its_interval_is_the_reason() -> None:
+    """Where a save is longer than a fifth of its interval, that is why first order is off, not the restart."""
+    made = plan(scenario(saves=(Save("slow", Mode.SHARDED, 300.0),)), intervals_s=[300.0])
+    given = next(r for r in made.records if r.given and r.method == "young")
+    assert "each save is 100 % of the interval" in given.status

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.exact import exact_interval
 
+_FLOOR_TOLERANCE = 1e-9  # relative
+
 
 def effective_stall(stall: npt.ArrayLike, flush: npt.ArrayLike, speed: npt.ArrayLike) -> Floats:
     """Training time that one save costs in all, ``d + (1 - om) F``.
@@ -67,6 +69,11 @@ def interval_floor(
         share = np.where(b >= 1.0, 1.0 / b, np.nan)
         more = np.maximum(share * F - (1.0 - om) * F - (1.0 - share) * d, 0.0)
         return np.where(b == 1.0, om * F, more)
+
+
+def meets_floor(interval: Floats, floor: Floats | float) -> npt.NDArray[np.bool_]:
+    """Whether an interval is not below the floor, rounding apart: whole steps may miss it by that. [s -> bool]."""
+    return np.asarray(floor * (1.0 - _FLOOR_TOLERANCE) <= interval)
 
 
 def asynchronous_interval(

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
-from ckptplan.interval.asynchronous import effective_stall, interval_floor
+from ckptplan.interval.asynchronous import effective_stall, interval_floor, meets_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.elementary import decay_deficit, decay_ratio
 from ckptplan.interval.first_order import FirstOrder, first_order_shares
@@ -21,8 +21,6 @@ __all__ = [
     "gross_shares",
     "lost_per_failure",
 ]
-
-_FLOOR_TOLERANCE = 1e-9  # relative: an interval of whole steps may miss the floor by rounding
 
 
 class Shares(NamedTuple):
@@ -223,7 +221,7 @@ def _process(arguments: tuple[npt.ArrayLike, ...], strike: Strike) -> _Process:
     with np.errstate(all="ignore"):
         exposed, d_eff = om * F, effective_stall(d, F, om)
         floor = interval_floor(F, om, in_flight=b, stall=d)
-        valid = (floor * (1.0 - _FLOOR_TOLERANCE) <= W) & (W >= 0.0) & (d >= 0.0) & (M > 0.0)
+        valid = meets_floor(W, floor) & (W >= 0.0) & (d >= 0.0) & (M > 0.0)
         valid &= (F >= 0.0) & (om >= 0.0) & (om <= 1.0) & (D >= 0.0) & (R >= 0.0)
         # Without a stall all of a period is work, also in the limit of an interval of 0.
         useful_part = np.where(d_eff == 0.0, 1.0, np.where(np.isposinf(W), 0.0, W / (W + d_eff)))

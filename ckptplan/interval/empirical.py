@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
-from ckptplan.interval.asynchronous import effective_stall, interval_floor
+from ckptplan.interval.asynchronous import effective_stall, interval_floor, meets_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.breakdown import Shares
 from ckptplan.interval.elementary import floor_to_whole
+from ckptplan.interval.recovery import recovery_parts
 
-_FLOOR_TOLERANCE = 1e-9  # relative: an interval of whole steps may miss the floor by rounding
 _CONTINUOUS = 1e-13  # periods over a cycle below which all of a gap is covered, to all digits
 _SLICE = 1_000_000  # candidates sorted at a time
 
@@ -87,9 +87,7 @@ def empirical_shares(
     floor = float(interval_floor(flush, speed, in_flight=in_flight, stall=stall))
     save = float(effective_stall(stall, flush, speed))
     with np.errstate(all="ignore"):
-        valid = (
-            (floor * (1.0 - _FLOOR_TOLERANCE) <= W) & (W >= 0.0) & _in_domain(stall, downtime, restart, flush, speed)
-        )
+        valid = meets_floor(W, floor) & (W >= 0.0) & _in_domain(stall, downtime, restart, flush, speed)
         period = W + save
         covered = np.array([_covered(record, p) for p in period.reshape(-1)]).reshape(W.shape)
         useful_part = np.where(save == 0.0, 1.0, np.where(np.isposinf(period), 0.0, W / period))
@@ -201,8 +199,7 @@ def _record(gaps: npt.ArrayLike, downtime: float, restart: float, strike: Strike
     if x.size == 0 or not np.all((x > 0.0) & np.isfinite(x)):
         raise ValueError("recorded gaps: at least one, all positive and finite")
     mean = float(np.mean(x))
-    start = {Strike.SAFE: 0.0, Strike.R: restart, Strike.DR: downtime + restart}[Strike(strike)]
-    unstruck = downtime + restart - start
+    unstruck, start = (float(part) for part in recovery_parts(downtime, restart, strike))
     struck = float(np.mean(np.minimum(x, start)))
     return _Record(np.maximum(x - (start + age), 0.0), mean + unstruck, unstruck + struck, mean - struck)
 

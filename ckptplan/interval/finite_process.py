@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
-from ckptplan.interval.asynchronous import effective_stall, interval_floor
+from ckptplan.interval.asynchronous import effective_stall, interval_floor, meets_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.elementary import ceil_to_whole, floor_to_whole
-
-_FLOOR_TOLERANCE = 1e-9  # relative: an interval of whole steps may miss the floor by rounding
+from ckptplan.interval.recovery import recovery_parts
 
 
 class FiniteRun(NamedTuple):
@@ -91,9 +90,8 @@ def finite_run(
         floor = interval_floor(F, om, in_flight=in_flight, stall=d)
         useful = floor_to_whole((S - exposed) / W)  # saves that are durable before the end
         n = np.maximum(np.minimum(ceil_to_whole(S / W) - 1.0, useful), 0.0)
-        valid = (S > 0.0) & (W > 0.0) & (floor * (1.0 - _FLOOR_TOLERANCE) <= W) & (d >= 0.0) & (M > 0.0)
+        valid = (S > 0.0) & (W > 0.0) & meets_floor(W, floor) & (d >= 0.0) & (M > 0.0)
         valid &= (D >= 0.0) & (R >= 0.0) & (F >= 0.0) & (om >= 0.0) & (om <= 1.0)
-        none = np.zeros_like(D)
-        unstruck, struck = {Strike.SAFE: (D + R, none), Strike.R: (D, R), Strike.DR: (none, D + R)}[Strike(strike)]
-        columns = (n, S - n * W, W + effective_stall(d, F, om), exposed, M, unstruck, struck)
+        recovery = recovery_parts(D, R, strike)
+        columns = (n, S - n * W, W + effective_stall(d, F, om), exposed, M, recovery.unstruck, recovery.struck)
         return FiniteRun(*(np.where(valid, column, np.nan) for column in columns))

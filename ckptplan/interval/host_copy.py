@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
-from ckptplan.interval.asynchronous import effective_stall, interval_floor
+from ckptplan.interval.asynchronous import effective_stall, interval_floor, meets_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.breakdown import Shares
 from ckptplan.interval.elementary import decay_deficit, decay_ratio
 from ckptplan.interval.exact import exact_interval
-from ckptplan.interval.recovery import recovery_factor, recovery_share
+from ckptplan.interval.recovery import recovery_factor, recovery_parts, recovery_share
 
-_FLOOR_TOLERANCE = 1e-9  # relative: an interval of whole steps may miss the floor by rounding
 _POINTS = 25  # of the grid that brackets the maximum; each round narrows it by 12
 _ROUNDS = 7
 _WIDEST = 3.0  # times the optimum without surviving copies, beyond which no maximum was found on a grid
@@ -160,12 +159,11 @@ def _process(arguments: tuple[npt.ArrayLike, ...], strike: Strike) -> tuple[_Pro
     """Everything over the MTBF, and where the input is inside its domain."""
     W, d, M, phi, F, om, D, R = (np.asarray(value, dtype=np.float64) for value in arguments)
     with np.errstate(all="ignore"):
-        valid = (interval_floor(F, om) * (1.0 - _FLOOR_TOLERANCE) <= W) & (W > 0.0) & (d >= 0.0) & (M > 0.0)
+        valid = meets_floor(W, interval_floor(F, om)) & (W > 0.0) & (d >= 0.0) & (M > 0.0)
         valid &= (F >= 0.0) & (om >= 0.0) & (om <= 1.0) & (D >= 0.0) & (R >= 0.0) & (phi >= 0.0) & (phi <= 1.0)
         P = W + effective_stall(d, F, om)
         x, flush, exposed = P / M, F / M, om * F / M
-        struck = {Strike.SAFE: 0.0 * R, Strike.R: R, Strike.DR: D + R}[Strike(strike)]
-        alone = np.exp(-struck / M)
+        alone = np.exp(-recovery_parts(D, R, strike).struck / M)
         copy = phi * alone / (1.0 - phi * (1.0 - alone))
         anew = np.expm1(-flush) / np.expm1(-x)
         in_flight = anew * np.exp(flush - exposed - x)

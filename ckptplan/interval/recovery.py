@@ -1,12 +1,44 @@
 """What a recovery costs when failures may strike it too: the one factor A that all exact formulas share."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import Strike
 from ckptplan.interval.blocks import Floats
+
+
+class RecoveryParts(NamedTuple):
+    """A recovery, seen from the clock of failures."""
+
+    unstruck: Floats  # during which the clock stands still
+    struck: Floats  # at the end, through which no failure may fall
+
+
+def recovery_parts(downtime: npt.ArrayLike, restart: npt.ArrayLike, strike: Strike) -> RecoveryParts:
+    """Which part of a recovery the clock of failures does not count, and which part failures may strike.
+
+    Parameters
+    ----------
+    downtime, restart : array_like
+        Per failure, D and R. [any unit of time]
+    strike : Strike
+        Which part of a recovery a further failure may strike.
+
+    Returns
+    -------
+    RecoveryParts
+        They add up to ``D + R``. [the unit of the arguments]
+    """
+    D, R = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (downtime, restart)))
+    match Strike(strike):
+        case Strike.SAFE:
+            return RecoveryParts(D + R, np.zeros_like(D))
+        case Strike.R:
+            return RecoveryParts(D, R)
+        case Strike.DR:
+            return RecoveryParts(np.zeros_like(D), D + R)
 
 
 def recovery_factor(mtbf: npt.ArrayLike, downtime: npt.ArrayLike, restart: npt.ArrayLike, strike: Strike) -> Floats:
@@ -30,19 +62,14 @@ def recovery_factor(mtbf: npt.ArrayLike, downtime: npt.ArrayLike, restart: npt.A
 
     Notes
     -----
+    ``exp(B/M) (1 + U/M)`` with the parts B, which is struck, and U, which is not, of `recovery_parts`:
     ``1 + (D + R)/M`` where neither is struck, ``exp(R/M) (1 + D/M)`` where only the restart is (Herault and
     Robert 2015), ``exp((D + R)/M)`` where both are (Daly 2006 with D = 0). The expected wall time of a saved
     segment is ``A M (exp(P/M) - 1)``.
     """
-    down, back = _ratios(mtbf, downtime, restart)
+    unstruck, struck = recovery_parts(*_ratios(mtbf, downtime, restart), strike)
     with np.errstate(over="ignore", invalid="ignore"):
-        match Strike(strike):
-            case Strike.SAFE:
-                return np.asarray(1.0 + (down + back))
-            case Strike.R:
-                return np.asarray(np.exp(back) * (1.0 + down))
-            case Strike.DR:
-                return np.asarray(np.exp(down + back))
+        return np.asarray(np.exp(struck) * (1.0 + unstruck))
 
 
 def recovery_share(mtbf: npt.ArrayLike, downtime: npt.ArrayLike, restart: npt.ArrayLike, strike: Strike) -> Floats:
@@ -62,18 +89,11 @@ def recovery_share(mtbf: npt.ArrayLike, downtime: npt.ArrayLike, restart: npt.Ar
 
     Notes
     -----
-    The forms below are ``(A - 1)/A`` with the leading 1 taken out by hand, so that nothing cancels or
-    overflows.
+    ``(A - 1)/A`` with the leading 1 taken out by hand, so that nothing cancels or overflows.
     """
-    down, back = _ratios(mtbf, downtime, restart)
+    unstruck, struck = recovery_parts(*_ratios(mtbf, downtime, restart), strike)
     with np.errstate(all="ignore"):
-        match Strike(strike):
-            case Strike.SAFE:
-                return _bounded(down + back)
-            case Strike.R:
-                return np.asarray(-np.expm1(-back) + np.exp(-back) * _bounded(down))
-            case Strike.DR:
-                return np.asarray(-np.expm1(-(down + back)))
+        return np.asarray(-np.expm1(-struck) + np.exp(-struck) * _bounded(unstruck))
 
 
 def _bounded(ratio: Floats) -> Floats:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import LawName, Strike
-from ckptplan.interval.asynchronous import effective_stall, interval_floor
+from ckptplan.interval.asynchronous import effective_stall, interval_floor, meets_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.breakdown import Shares
+from ckptplan.interval.recovery import recovery_parts
 from ckptplan.interval.renewal_sum import GapLaw, durable_saves, gap_law
 
-_FLOOR_TOLERANCE = 1e-9  # relative: an interval of whole steps may miss the floor by rounding
 _CONTINUOUS = 1e-13  # periods over the mean below which the sum is the integral to all digits
 
 
@@ -154,24 +154,17 @@ def cycle(law: GapLaw, arguments: tuple[Floats, ...], strike: Strike) -> Cycle:
     dimensions = arguments[0].shape
     W, d, M, D, R, F, om, b = (np.ravel(value) for value in arguments)
     floor, save = interval_floor(F, om, in_flight=b, stall=d), effective_stall(d, F, om)
-    valid = (floor * (1.0 - _FLOOR_TOLERANCE) <= W) & (W >= 0.0) & (d >= 0.0) & (M > 0.0) & np.isfinite(M)
+    valid = meets_floor(W, floor) & (W >= 0.0) & (d >= 0.0) & (M > 0.0) & np.isfinite(M)
     valid &= (F >= 0.0) & (om >= 0.0) & (om <= 1.0) & (D >= 0.0) & (R >= 0.0)
-    down, back, age = D / M, R / M, om * F / M
-    match Strike(strike):
-        case Strike.SAFE:
-            length, recovery, start = 1.0 + down + back, down + back, np.zeros_like(age)
-        case Strike.R:
-            length, recovery, start = 1.0 + down, down + law.integral(back, *law.parameters), back
-        case Strike.DR:
-            start = down + back
-            length, recovery = np.ones_like(age), law.integral(start, *law.parameters)
+    unstruck, struck = recovery_parts(D / M, R / M, strike)
+    length, recovery = 1.0 + unstruck, unstruck + law.integral(struck, *law.parameters)
     return Cycle(
         work=np.where(valid, W / M, np.nan),
         save=save / M,
         length=length,
         recovery=recovery,
         running=length - recovery,
-        offset=start + age,
+        offset=struck + om * F / M,
         shape=dimensions,
     )
 

@@ -11,6 +11,7 @@ from ckptplan.cost.scenario import LawName, Strike
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.exact import exact_interval
+from ckptplan.interval.recovery import recovery_parts
 from ckptplan.interval.renewal_sum import GapLaw, durable_saves, gap_law
 
 _ITERATIONS = 80
@@ -102,7 +103,7 @@ def interval_under(law: GapLaw, arguments: tuple[Floats, ...], strike: Strike) -
     """
     d, M, D, R, F, om, b = (np.ravel(value) for value in arguments)
     floor = interval_floor(F, om, in_flight=b, stall=d) / M
-    start = {Strike.SAFE: np.zeros_like(M), Strike.R: R / M, Strike.DR: (D + R) / M}[Strike(strike)]
+    start = recovery_parts(D, R, strike).struck / M
     # The sums need finite numbers; the parameters of a law are nan where they are outside their domain.
     rows = np.flatnonzero(_valid((d, M, D, R, F, om)) & np.isfinite(sum(law.parameters) + law.sharpness + floor))
     problem = Problem(law, effective_stall(d, F, om) / M, start + om * F / M, floor).take(rows)

@@ -12,6 +12,7 @@ from ckptplan.cost.scenario import Strike
 from ckptplan.interval.asynchronous import asynchronous_interval, effective_stall, interval_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.breakdown import exact_goodput
+from ckptplan.interval.recovery import recovery_parts
 
 _DOUBLINGS = 200  # of a bracket that starts at the sum of all times, and is nearly always right at once
 _HALVINGS = 60  # of a bracket in log(M): to rounding
@@ -103,13 +104,8 @@ def _goodput_elasticity(M: Floats, fixed: _Fixed, strike: Strike) -> Floats:
     floor = interval_floor(F, om)
     x = (asynchronous_interval(d, F, om, M) + effective_stall(d, F, om)) / M
     attempt = np.where(x == 0.0, 0.0, -x / np.expm1(-x) - 1.0)  # x/(1 - exp(-x)) - 1
-    match Strike(strike):
-        case Strike.SAFE:
-            recovery = (D + R) / (M + (D + R))
-        case Strike.R:
-            recovery = R / M + D / (M + D)
-        case Strike.DR:
-            recovery = (D + R) / M
+    unstruck, struck = recovery_parts(D, R, strike)
+    recovery = struck / M + unstruck / (M + unstruck)
     return np.asarray(attempt + floor / M + recovery)
 
 

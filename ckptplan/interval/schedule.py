@@ -9,6 +9,7 @@ import numpy as np
 from ckptplan.cost.laws import hazard, survival
 from ckptplan.cost.scenario import LawName, Strike
 from ckptplan.interval.blocks import Floats
+from ckptplan.interval.recovery import recovery_parts
 from ckptplan.interval.renewal import renewal_goodput
 from ckptplan.interval.renewal_optimum import renewal_interval
 
@@ -83,13 +84,13 @@ def fluid_schedule(
     """
     if not (stall > 0.0 and mtbf > 0.0 and shape > 0.0 and min(downtime, restart) >= 0.0):
         raise ValueError("a schedule needs a positive stall, MTBF and shape, and recoveries that are not negative")
-    start = {Strike.SAFE: 0.0, Strike.R: restart, Strike.DR: downtime + restart}[Strike(strike)]
+    unstruck, start = (float(part) for part in recovery_parts(downtime, restart, strike))
     law = (LawName(name), shape)
     with np.errstate(all="ignore"):
         age = _instants(stall / mtbf, start / mtbf, *law) * mtbf
         instants = age - start
         works = np.maximum(np.diff(instants, prepend=0.0) - stall, 0.0)
-        cycle = mtbf + downtime + restart - start
+        cycle = mtbf + unstruck
         goodput = float(np.sum(works * survival(age, mtbf, *law))) / cycle
     periodic = renewal_interval(stall, mtbf, *law, downtime=downtime, restart=restart, strike=strike)
     best = renewal_goodput(periodic, stall, mtbf, *law, downtime=downtime, restart=restart, strike=strike)

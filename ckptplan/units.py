@@ -13,7 +13,8 @@ from typing import Literal
 
 Dimension = Literal["time", "size", "rate", "number", "fraction"]
 
-_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+HOUR_S = 3600.0
+_MINUTE, _DAY = 60.0, 24 * HOUR_S
 _YEAR = 365 * _DAY
 
 _TIMES: dict[str, float] = {
@@ -22,7 +23,7 @@ _TIMES: dict[str, float] = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), _MINUTE),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), _HOUR),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), HOUR_S),
     **dict.fromkeys(("d", "day", "days"), _DAY),
     **dict.fromkeys(("week", "weeks"), 7 * _DAY),
     **dict.fromkeys(("y", "yr", "year", "years"), _YEAR),
@@ -264,7 +265,7 @@ def format_time(seconds: float | None) -> str:
     """``77.2 ms``, ``5 s``, ``1,116 s``, ``3.09 h``, ``54 d``, ``5.79 years``: three digits or more."""
     if seconds is None or not math.isfinite(seconds) or abs(seconds) < 9999.5:
         return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")), 3)
-    longer = ((_YEAR, "years", 2 * _YEAR), (_DAY, "d", 10 * _DAY), (_HOUR, "h", 0.0))
+    longer = ((_YEAR, "years", 2 * _YEAR), (_DAY, "d", 10 * _DAY), (HOUR_S, "h", 0.0))
     size, unit, _ = next(step for step in longer if abs(seconds) >= step[2])
     return f"{_digits(seconds / size, 3)} {unit}"
 

@@ -45,7 +45,6 @@ class SaveCost(NamedTuple):
     hidden_copy_s: float = 0.0
     transfer_s: float = 0.0
     in_flight: int = 1
-    speed_basis: str = GIVEN  # how the training speed is known
     fits: bool = True  # whether the buffers fit into host memory, as far as that is known
 
 
@@ -109,7 +108,7 @@ def _asynchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
             f"{format_rate(save.copy_bandwidth_bytes_per_s)} per GPU; if it was measured, write the copy_bandwidth of "
             "your link",
         )
-    speed, basis = _speed(save, scenario, size, write_s)
+    speed = _speed(save, scenario, size, write_s)
     flush_s = write_s + hidden_s
     if hidden_s > 0.0 and speed < 1.0:
         speed = 1.0 - (1.0 - speed) * write_s / flush_s  # the copy beside forward and backward slows nothing
@@ -128,7 +127,6 @@ def _asynchronous(save: Save, scenario: Scenario, size: Sizes) -> SaveCost:
         hidden_copy_s=hidden_s,
         transfer_s=min(computed.seconds - scenario.storage.latency_s, write_s) if computed else 0.0,
         in_flight=save.in_flight,
-        speed_basis=basis,
         fits=memory.fits,
     )
 
@@ -183,12 +181,12 @@ def forward_backward_s(save: Save, scenario: Scenario) -> float:
     return FORWARD_BACKWARD_SHARE * training.step_time_s
 
 
-def _speed(save: Save, scenario: Scenario, size: Sizes, write_s: float) -> tuple[float, str]:
-    """Training speed during a flush, and how it is known."""
+def _speed(save: Save, scenario: Scenario, size: Sizes, write_s: float) -> float:
+    """Training speed during a flush; 1 where nothing is known of it."""
     if save.training_speed_while_flushing is not None:
-        return save.training_speed_while_flushing, GIVEN
+        return save.training_speed_while_flushing
     if save.step_time_while_flushing_s is None and save.shared_link is None:
-        return 1.0, "not known"
+        return 1.0
     from ckptplan.cost.slowdown import speed_from_shared_link, speed_from_step_times
 
     if save.step_time_while_flushing_s is not None:
@@ -198,12 +196,12 @@ def _speed(save: Save, scenario: Scenario, size: Sizes, write_s: float) -> tuple
                 f"the save {save.name!r} gives the step time while flushing, but no step time outside a save",
                 hint="add training.step_time, for example 5 s",
             )
-        return float(speed_from_step_times(outside_s, save.step_time_while_flushing_s)), "step times"
+        return float(speed_from_step_times(outside_s, save.step_time_while_flushing_s))
     link = save.shared_link
     if link is None or write_s <= 0.0:
-        return 1.0, "not known"
+        return 1.0
     rate = size.written_per_node_bytes / write_s
-    return float(speed_from_shared_link(rate, link.bandwidth_bytes_per_s, link.exposed_communication)), "shared link"
+    return float(speed_from_shared_link(rate, link.bandwidth_bytes_per_s, link.exposed_communication))
 
 
 def _gathered_write(size: Sizes, storage: Storage) -> WriteTime | None:

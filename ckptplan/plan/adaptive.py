@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ckptplan.cost.scenario import EXPONENTIAL, Scenario
-from ckptplan.interval.online import adaptive_cycle_goodput
+from ckptplan.interval.online import adaptive_cycle_goodput, online_interval
 from ckptplan.interval.steps import whole_steps_first_order
 from ckptplan.online.rules import checkfreq_steps, overhead_budget_interval
 from ckptplan.plan.case import Case, cases_of
@@ -115,8 +115,6 @@ def _left_out(scenario: Scenario, cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def _posterior(case: Case, name: str, prior_s: float, shape: float, seen: tuple[int, ...]) -> Iterator[_Row]:
-    from ckptplan.interval.online import online_interval
-
     save = case.save
     for failures in seen:
         goodput = adaptive_cycle_goodput(

@@ -138,6 +138,14 @@ class Case(NamedTuple):
         steps = self.steps(self.floor_s)
         return self.floor_s if steps is None or self.step_time_s is None else steps * self.step_time_s
 
+    def steps_if_whole(self, interval_s: float) -> int | None:
+        """The number of steps of a given interval, if it is a whole one (to rounding)."""
+        if self.step_time_s is None:
+            return None
+        count = round(interval_s / self.step_time_s)
+        whole = count >= 1 and abs(count * self.step_time_s - interval_s) <= 1e-9 * interval_s
+        return count if whole else None
+
     def steps(self, interval_s: float, *, wide: bool = False) -> int | None:
         """Whole steps next to an interval, chosen by goodput, and not below the floor.
 

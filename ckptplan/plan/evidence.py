@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from ckptplan.cost.scenario import EXPONENTIAL, Evidence
 from ckptplan.plan.case import Case
+from ckptplan.units import HOUR_S
 
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.95
-_SECONDS_PER_HOUR = 3600.0
 _NODES = 32  # of the posterior, each of equal weight
 
 
@@ -61,7 +61,7 @@ def evidence_facts(case: Case, evidence: Evidence) -> EvidenceFacts:
         strategy=case.save.name,
         failures=evidence.failures,
         exposure_s=exposure_s,
-        exposure_gpu_hours=evidence.exposure_gpu_s / _SECONDS_PER_HOUR,
+        exposure_gpu_hours=evidence.exposure_gpu_s / HOUR_S,
         level=LEVEL,
         mtbf_low_s=low_s,
         mtbf_high_s=high_s if bounded else None,

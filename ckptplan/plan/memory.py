@@ -58,9 +58,9 @@ def early_facts(scenario: Scenario) -> EarlyFacts | None:
     law, work_s = scenario.failures.law, scenario.training.work_s
     if not law.of_nodes or work_s is None:
         return None
-    from ckptplan.interval.superposed import early_life_first_failures
+    from ckptplan.interval.superposed import early_life_first_failures, long_run_failures
 
     nodes = scenario.cluster.nodes
     node_s = nodes * scenario.failures.mtbf_per_gpu_s / scenario.cluster.gpus
     first = float(early_life_first_failures(work_s, node_s, nodes, law.name, law.shape))
-    return EarlyFacts(work_s, first, nodes * work_s / node_s)
+    return EarlyFacts(work_s, first, float(long_run_failures(work_s, node_s, nodes)))

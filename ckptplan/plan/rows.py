@@ -10,8 +10,7 @@ from ckptplan.interval.methods import METHODS
 from ckptplan.plan import status
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import Record
-
-_SECONDS_PER_HOUR = 3600.0
+from ckptplan.units import HOUR_S
 
 
 class Money(NamedTuple):
@@ -24,7 +23,7 @@ class Money(NamedTuple):
         """GPU-hours, and money, that a loss of goodput is worth."""
         if goodput is None or self.duration_s is None:
             return None, None
-        hours = goodput * gpus * self.duration_s / _SECONDS_PER_HOUR
+        hours = goodput * gpus * self.duration_s / HOUR_S
         return hours, None if self.gpu_hour_price is None else hours * self.gpu_hour_price
 
 
@@ -32,19 +31,12 @@ def records_of(case: Case, methods: Sequence[str], given: Sequence[float], money
     """The records of one case: the optimum by each method, then the given intervals."""
     for method in methods:
         yield _record(case, method, case.optimum(method))
-    best = _best_typed(case) if given else None
+    best = case.goodput(case.typed_interval_s) if given else None
     for asked_s in dict.fromkeys(given):
         raised = case.raised(asked_s)
         # Young and Daly differ in their interval only; for a given one their first-order account is the same.
         for method in dict.fromkeys("young" if METHODS[m].accounting == "first order" else m for m in methods):
             yield _record(case, method, raised, asked_s=asked_s, best=best, money=money)
-
-
-def _best_typed(case: Case) -> float:
-    """Goodput of the best number that can be typed: whole steps where the step time is known."""
-    interval_s = case.optimum(case.method)
-    of_steps = case.goodput_of_steps(case.steps(interval_s, wide=True))
-    return case.goodput(interval_s) if of_steps is None else of_steps
 
 
 def _record(
@@ -60,9 +52,7 @@ def _record(
     by_law = goodput if method in (case.method, "renewal") else None
     exact = case.goodput(interval_s) if by_law is None else by_law
     best_method = method == case.method
-    steps = (
-        case.steps(interval_s, wide=best_method) if asked_s is None else _steps_if_whole(interval_s, case.step_time_s)
-    )
+    steps = case.steps(interval_s, wide=best_method) if asked_s is None else case.steps_if_whole(interval_s)
     lost = None if best is None else max(best - exact, 0.0)
     hours, spent = money.lost(lost, case.gpus) if money else (None, None)
     row = Record(
@@ -115,12 +105,3 @@ def _shares(case: Case, method: str, interval_s: float) -> tuple[float, float, f
         float(f.overhead),
         None if np.isnan(goodput) else goodput,
     )
-
-
-def _steps_if_whole(interval_s: float, step_time_s: float | None) -> int | None:
-    """The number of steps of a given interval, if it is a whole one (to rounding)."""
-    if step_time_s is None:
-        return None
-    count = round(interval_s / step_time_s)
-    whole = count >= 1 and abs(count * step_time_s - interval_s) <= 1e-9 * interval_s
-    return count if whole else None

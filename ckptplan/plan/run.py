@@ -7,13 +7,13 @@ import numpy as np
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import Case
+from ckptplan.units import HOUR_S
 
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
 _FEWEST_RUNS = 20
 _MOST_FAILURES = 20_000_000  # simulated for one plan, in a second or two
 MANY_NODES = 1_000
-_SECONDS_PER_HOUR = 3600.0
 _LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 
 
@@ -63,7 +63,7 @@ def run_facts(scenario: Scenario, case: Case, interval_s: float, seed: int = 0) 
     if figures is None or not figures.expected_s <= _LONGEST_S:
         return None
     pieces, pieces_s = _best_division(case, work_s) if closed else (None, None)
-    gpu_hours = figures.expected_s * case.gpus / _SECONDS_PER_HOUR
+    gpu_hours = figures.expected_s * case.gpus / HOUR_S
     return RunFacts(
         strategy=case.save.name,
         interval_s=interval_s,
@@ -74,7 +74,7 @@ def run_facts(scenario: Scenario, case: Case, interval_s: float, seed: int = 0) 
         failures=figures.failures,
         saves=figures.saves,
         gpu_hours=gpu_hours,
-        gpu_hours_lost=gpu_hours - work_s * case.gpus / _SECONDS_PER_HOUR,
+        gpu_hours_lost=gpu_hours - work_s * case.gpus / HOUR_S,
         best_pieces=pieces,
         best_pieces_s=pieces_s,
         end=_end(scenario, figures.expected_s),

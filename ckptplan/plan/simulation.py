@@ -162,7 +162,7 @@ def _described(
         gpus=case.gpus,
         asked_interval_s=interval_s,
         interval_s=interval_s,
-        interval_steps=_steps(case, interval_s),
+        interval_steps=case.steps_if_whole(interval_s),
         work_s=work_s,
         has_end=scenario.training.work_s is not None,
         source=source,
@@ -242,13 +242,6 @@ def _counts(case: Case, made: Runs) -> tuple[float, float] | None:
 
     found = expected_counts(made.work_s, made.process.interval_s, case.save.stall_s, case.mtbf_s, **case.process)
     return float(found.failures), float(found.saves_durable + found.saves_aborted)
-
-
-def _steps(case: Case, interval_s: float) -> int | None:
-    if case.step_time_s is None:
-        return None
-    count = round(interval_s / case.step_time_s)
-    return count if count and abs(count * case.step_time_s - interval_s) <= 1e-9 * interval_s else None
 
 
 def _source(case: Case, is_replay: bool, resample: bool) -> str:

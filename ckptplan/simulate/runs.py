@@ -115,12 +115,14 @@ def simulate_runs(
         runs, precision = 1, None  # all runs are the same one
     goal = _Goal(runs, precision, max_runs, progress)
     tallies: list[Tally] = []
+    walls_s: list[Floats] = []
     tasks = _tasks(process, gaps, float(work_s), seed, goal)
     for tally in _played(tasks, jobs):
         tallies.append(tally)
-        if goal.is_reached_by(_wall(process, work_s, tally)):
+        walls_s.append(_wall(process, work_s, tally))
+        if goal.is_reached_by(walls_s[-1]):
             break
-    return _gather(process, float(work_s), tallies, goal)
+    return _gather(process, float(work_s), tallies, np.concatenate(walls_s), goal)
 
 
 class _Task(NamedTuple):
@@ -223,7 +225,7 @@ def _wall(process: Process, work_s: float, tally: Tally) -> Floats:
     return np.array([math.fsum((work_s, saves, rework, restart)) for rework, restart in rows])
 
 
-def _gather(process: Process, work_s: float, tallies: list[Tally], goal: _Goal) -> Runs:
+def _gather(process: Process, work_s: float, tallies: list[Tally], wall_s: Floats, goal: _Goal) -> Runs:
     """One result from the chunks."""
     tally = Tally(*(np.concatenate(column) for column in zip(*tallies, strict=True)))
     pieces = pieces_of(process, work_s)
@@ -233,7 +235,7 @@ def _gather(process: Process, work_s: float, tallies: list[Tally], goal: _Goal) 
         process=process,
         work_s=work_s,
         pieces=pieces,
-        wall_s=_wall(process, work_s, tally),
+        wall_s=wall_s,
         clock_s=tally.clock_s,
         failures=tally.failures,
         saves_begun=tally.begun,

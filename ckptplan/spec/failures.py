@@ -12,10 +12,9 @@ from ckptplan.cost.scenario import Cluster, Evidence, Failures, Law
 from ckptplan.spec.law import build_law
 from ckptplan.spec.record import Record
 from ckptplan.spec.schema import FAILURE_SOURCES
-from ckptplan.units import format_count, format_time
+from ckptplan.units import HOUR_S, format_count, format_time
 
-_HOUR_S = 3600.0
-_SHORTEST_S, _LONGEST_S = 500 * _HOUR_S, 5_000_000 * _HOUR_S
+_SHORTEST_S, _LONGEST_S = 500 * HOUR_S, 5_000_000 * HOUR_S
 _TOO_SHORT = {
     "mtbf": "mtbf is that of the whole job; is this one in minutes that was meant in hours?",
     "mtbf_per_gpu": "is this the MTBF of the whole job? then write mtbf",
@@ -132,7 +131,7 @@ def _lint(record: Record, source: str, mtbf_s: float) -> None:
     if _SHORTEST_S <= mtbf_s <= _LONGEST_S:
         return
     causes = _TOO_SHORT if mtbf_s < _SHORTEST_S else _TOO_LONG
-    people, hours = format_time(mtbf_s), f"{format_count(float(f'{mtbf_s / _HOUR_S:.4g}'))} h"
+    people, hours = format_time(mtbf_s), f"{format_count(float(f'{mtbf_s / HOUR_S:.4g}'))} h"
     every = hours if people.endswith(" h") else f"{people} ({hours})"
     record.warn(
         f"failures.{source}",

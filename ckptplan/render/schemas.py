@@ -5,142 +5,127 @@ from __future__ import annotations
 from typing import Any
 
 from ckptplan.render.run_schemas import online, simulation, whole_run
+from ckptplan.render.schema_parts import COUNT, MAYBE, SHARE, STEPS, TEXT, TEXTS, TIME, object_of, or_null
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_NUMBER = {"type": "number"}
-_MAYBE = {"type": ["number", "null"]}
-_COUNT = {"type": "integer", "minimum": 1}
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
-_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-_TIME = {"type": "number", "minimum": 0}
-_MAYBE_SHARE = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+_MAYBE_SHARE = or_null(SHARE)
 
 _RECORD: dict[str, tuple[dict[str, Any], str]] = {
-    "spec": (_TEXT, "name of the spec"),
-    "strategy": (_TEXT, "name of the save strategy"),
+    "spec": (TEXT, "name of the spec"),
+    "strategy": (TEXT, "name of the save strategy"),
     "method": ({"enum": ["young", "daly", "exact", "renewal"]}, "gives the interval (unless given) and the accounting"),
     "given": ({"type": "boolean"}, "true: an interval from --interval or --steps, not an optimum"),
-    "asked_interval_s": (_MAYBE, "a given interval as it was asked for, before it was raised to the floor [s]"),
-    "gpus": (_COUNT, "number of GPUs"),
-    "mtbf_s": (_TIME, "mean time between failures of the whole job [s]"),
-    "restart_total_s": (_TIME, "downtime and restart per failure [s]"),
-    "stall_s": (_TIME, "time one save blocks training [s]"),
-    "flush_s": (_TIME, "background flush after the stall, 0 if synchronous [s]"),
-    "effective_stall_s": (_TIME, "stall plus training time lost to the flush [s]"),
-    "interval_floor_s": (_TIME, "least work between saves: the flush must end first [s]"),
-    "interval_s": (_TIME, "work between two saves, the save excluded [s]"),
-    "interval_steps": ({"type": ["integer", "null"], "minimum": 1}, "whole steps by exact goodput"),
-    "save_fraction": (_TIME, "share lost to saves, by the method's accounting"),
-    "rework_fraction": (_TIME, "share lost to repeated work"),
-    "restart_fraction": (_TIME, "share lost to restarts"),
-    "overhead": (_MAYBE, "first-order sum, or wall/useful - 1 exactly; null if it is not a finite number"),
+    "asked_interval_s": (MAYBE, "a given interval as it was asked for, before it was raised to the floor [s]"),
+    "gpus": (COUNT, "number of GPUs"),
+    "mtbf_s": (TIME, "mean time between failures of the whole job [s]"),
+    "restart_total_s": (TIME, "downtime and restart per failure [s]"),
+    "stall_s": (TIME, "time one save blocks training [s]"),
+    "flush_s": (TIME, "background flush after the stall, 0 if synchronous [s]"),
+    "effective_stall_s": (TIME, "stall plus training time lost to the flush [s]"),
+    "interval_floor_s": (TIME, "least work between saves: the flush must end first [s]"),
+    "interval_s": (TIME, "work between two saves, the save excluded [s]"),
+    "interval_steps": (STEPS, "whole steps by exact goodput"),
+    "save_fraction": (TIME, "share lost to saves, by the method's accounting"),
+    "rework_fraction": (TIME, "share lost to repeated work"),
+    "restart_fraction": (TIME, "share lost to restarts"),
+    "overhead": (MAYBE, "first-order sum, or wall/useful - 1 exactly; null if it is not a finite number"),
     "goodput": (_MAYBE_SHARE, "useful share of wall time by the method's accounting; null where not valid"),
-    "goodput_exact": (_SHARE, "exact goodput of using this interval"),
+    "goodput_exact": (SHARE, "exact goodput of using this interval"),
     "goodput_steps": (_MAYBE_SHARE, "exact goodput of the whole number of steps"),
     "lost_goodput": (_MAYBE_SHARE, "of a given interval, against the best number to type"),
-    "lost_gpu_hours": (_MAYBE, "the same over training.duration [GPU h]"),
-    "lost_money": (_MAYBE, "the same at --gpu-hour-price"),
-    "status": (_TEXT, "ok, or what limits this record"),
+    "lost_gpu_hours": (MAYBE, "the same over training.duration [GPU h]"),
+    "lost_money": (MAYBE, "the same at --gpu-hour-price"),
+    "status": (TEXT, "ok, or what limits this record"),
 }
-
-
-def _object(properties: dict[str, Any], *, open_: bool = False) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": open_,
-    }
 
 
 def record_schema() -> dict[str, Any]:
     """One flat record, the columns of the CSV in their order."""
-    return _object({key: {**kind, "description": text} for key, (kind, text) in _RECORD.items()})
+    return object_of({key: {**kind, "description": text} for key, (kind, text) in _RECORD.items()})
 
 
 def _plan() -> dict[str, Any]:
-    return _object(
+    return object_of(
         {
             "schema": {"const": "ckptplan.plan/1"},
-            "ckptplan": _TEXT,
+            "ckptplan": TEXT,
             "spec": {"type": "object", "description": "values in force, in SI units"},
-            "checkpoint": _object(
+            "checkpoint": object_of(
                 {
-                    "size_bytes": _TIME,
-                    "size_per_gpu_bytes": _TIME,
-                    "size_per_node_bytes": _TIME,
-                    "bytes_per_parameter": _TIME,
-                    "ledger": _TEXT,
+                    "size_bytes": TIME,
+                    "size_per_gpu_bytes": TIME,
+                    "size_per_node_bytes": TIME,
+                    "bytes_per_parameter": TIME,
+                    "ledger": TEXT,
                 }
             ),
-            "failures": _object(
+            "failures": object_of(
                 {
-                    "mtbf_s": _TIME,
-                    "mtbf_per_gpu_s": _TIME,
-                    "mtbf_per_node_s": _TIME,
-                    "source": _TEXT,
-                    "failures_counted": _MAYBE,
+                    "mtbf_s": TIME,
+                    "mtbf_per_gpu_s": TIME,
+                    "mtbf_per_node_s": TIME,
+                    "source": TEXT,
+                    "failures_counted": MAYBE,
                 }
             ),
-            "restart": _object(
+            "restart": object_of(
                 {
-                    "total_s": _TIME,
-                    "downtime_s": _TIME,
-                    "restart_s": _TIME,
-                    "phases_s": {"type": "object", "additionalProperties": _TIME},
+                    "total_s": TIME,
+                    "downtime_s": TIME,
+                    "restart_s": TIME,
+                    "phases_s": {"type": "object", "additionalProperties": TIME},
                 }
             ),
-            "best": _object(
+            "best": object_of(
                 {
-                    "strategy": _TEXT,
-                    "method": _TEXT,
-                    "interval_s": _TIME,
-                    "interval_steps": {"type": ["integer", "null"], "minimum": 1},
-                    "goodput": _SHARE,
+                    "strategy": TEXT,
+                    "method": TEXT,
+                    "interval_s": TIME,
+                    "interval_steps": STEPS,
+                    "goodput": SHARE,
                 }
             ),
             "plans": {"type": "array", "items": record_schema()},
-            "advice": _TEXTS,
+            "advice": TEXTS,
             **{name: {"anyOf": [facts, {"type": "null"}]} for name, facts in whole_run().items()},
-            "binds": _TEXTS,
-            "assumptions": _TEXTS,
-            "warnings": _TEXTS,
+            "binds": TEXTS,
+            "assumptions": TEXTS,
+            "warnings": TEXTS,
         }
     )
 
 
 def _plans() -> dict[str, Any]:
-    return _object(
+    return object_of(
         {
             "schema": {"const": "ckptplan.plans/1"},
-            "ckptplan": _TEXT,
+            "ckptplan": TEXT,
             "documents": {"type": "array", "items": _plan(), "minItems": 2},
         }
     )
 
 
 def _size() -> dict[str, Any]:
-    state = _object(
+    state = object_of(
         {
-            "state": _TEXT,
-            "kind": _TEXT,
-            "scope": _TEXT,
-            "size_bytes": _TIME,
-            "bytes_per_parameter": _TIME,
-            "loss": _TEXT,
-            "source": _TEXT,
+            "state": TEXT,
+            "kind": TEXT,
+            "scope": TEXT,
+            "size_bytes": TIME,
+            "bytes_per_parameter": TIME,
+            "loss": TEXT,
+            "source": TEXT,
         }
     )
-    return _object(
+    return object_of(
         {
             "schema": {"const": "ckptplan.size/1"},
-            "ckptplan": _TEXT,
+            "ckptplan": TEXT,
             "spec": {"type": "object", "description": "values in force, in SI units"},
-            "ledger": _TEXT,
+            "ledger": TEXT,
             "states": {"type": "array", "items": state},
-            "omits": _TEXTS,
-            "size": {"type": "object", "additionalProperties": _MAYBE},
+            "omits": TEXTS,
+            "size": {"type": "object", "additionalProperties": MAYBE},
             "saves": {"type": "array", "items": {"type": "object"}},
         }
     )

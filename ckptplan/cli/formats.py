@@ -4,31 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ckptplan.cli.options import Format
-from ckptplan.cli.output import screen_for
+from ckptplan.cli.output import text_as
 from ckptplan.plan import Plan
 from ckptplan.render.plan_document import plan_document, plans_document
-from ckptplan.render.sheet import Sheet, to_csv, to_json, to_markdown
+from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.spec.reading import Spec
 
+if TYPE_CHECKING:
+    from ckptplan.render.screen import Screen
 
-def plans_as(format_: Format, plans: Sequence[tuple[Spec, Plan]], output: Path | None) -> str:
+
+Plans = Sequence[tuple[Spec, Plan]]
+
+
+def plans_as(format_: Format, plans: Plans, output: Path | None) -> str:
     """One text for all plans; ``output`` is where it goes, None for standard output."""
-    if format_ is Format.JSON:
-        documents = [
-            plan_document(plan, spec.si, [problem.render() for problem in spec.warnings]) for spec, plan in plans
-        ]
-        return to_json(plans_document(documents))
-    if format_ is Format.CSV:
-        from ckptplan.render.plan_sheet import plan_sheet
+    return text_as(
+        format_,
+        output,
+        document=lambda: _document(plans),
+        sheets=lambda: _sheets(plans),
+        markdown=lambda: _markdown(plans),
+        report=lambda screen: _report(plans, screen),
+    )
 
-        return to_csv([plan_sheet(plan) for _, plan in plans])
-    from ckptplan.render.plan_report import markdown, report
 
-    if format_ is Format.MARKDOWN:
-        return "\n".join(markdown(plan, assumed=defaults(spec)) for spec, plan in plans)
-    screen = screen_for(output)
+def _document(plans: Plans) -> Mapping[str, object]:
+    return plans_document(
+        [plan_document(plan, spec.si, [problem.render() for problem in spec.warnings]) for spec, plan in plans]
+    )
+
+
+def _sheets(plans: Plans) -> list[Sheet]:
+    from ckptplan.render.plan_sheet import plan_sheet
+
+    return [plan_sheet(plan) for _, plan in plans]
+
+
+def _markdown(plans: Plans) -> str:
+    from ckptplan.render.plan_report import markdown
+
+    return "\n".join(markdown(plan, assumed=defaults(spec)) for spec, plan in plans)
+
+
+def _report(plans: Plans, screen: Screen) -> str:
+    from ckptplan.render.plan_report import report
+
     return "\n".join(report(plan, screen, assumed=defaults(spec)) for spec, plan in plans)
 
 
@@ -42,8 +66,11 @@ def defaults(spec: Spec) -> list[str]:
 
 def sheet_as(format_: Format, sheet: Sheet, document: Mapping[str, object], output: Path | None) -> str:
     """A plain sheet in any format; ``document`` is its JSON form."""
-    if format_ is Format.JSON:
-        return to_json(document)
-    if format_ is Format.CSV:
-        return to_csv([sheet])
-    return to_markdown(sheet) if format_ is Format.MARKDOWN else screen_for(output).table(sheet)
+    return text_as(
+        format_,
+        output,
+        document=lambda: document,
+        sheets=lambda: [sheet],
+        markdown=lambda: to_markdown(sheet),
+        report=lambda screen: screen.table(sheet),
+    )

@@ -95,14 +95,14 @@ def _code(made: AdaptivePlan, snippet: str | None) -> str:
 
 
 def _as(format_: Format, made: AdaptivePlan, snippet: str | None, loaded: Spec, output: Path | None) -> str:
-    from ckptplan.cli.output import screen_for
+    from ckptplan.cli.output import text_as
     from ckptplan.render import online_report
-    from ckptplan.render.sheet import to_csv, to_json
 
-    if format_ is Format.JSON:
-        return to_json(online_report.online_document(made, loaded.si, snippet))
-    if format_ is Format.CSV:
-        return to_csv([online_report.online_sheet(made)])
-    if format_ is Format.MARKDOWN:
-        return online_report.markdown(made, snippet)
-    return online_report.report(made, screen_for(output), snippet)
+    return text_as(
+        format_,
+        output,
+        document=lambda: online_report.online_document(made, loaded.si, snippet),
+        sheets=lambda: [online_report.online_sheet(made)],
+        markdown=lambda: online_report.markdown(made, snippet),
+        report=lambda screen: online_report.report(made, screen, snippet),
+    )

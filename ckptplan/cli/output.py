@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckptplan.cli.options import Format
 from ckptplan.errors import InputError, Problem, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.render.screen import Screen
+    from ckptplan.render.sheet import Sheet
 
 
 def screen_for(output: Path | None) -> Screen:
@@ -20,6 +22,25 @@ def screen_for(output: Path | None) -> Screen:
     from ckptplan.render.screen import Screen
 
     return Screen() if output is not None else Screen.of(sys.stdout)
+
+
+def text_as(
+    format_: Format,
+    output: Path | None,
+    *,
+    document: Callable[[], Mapping[str, object]],
+    sheets: Callable[[], Sequence[Sheet]],
+    markdown: Callable[[], str],
+    report: Callable[[Screen], str],
+) -> str:
+    """One result in the format that was asked for; only that form of it is made."""
+    if format_ is Format.MARKDOWN:
+        return markdown()
+    if format_ is Format.TABLE:
+        return report(screen_for(output))
+    from ckptplan.render.sheet import to_csv, to_json
+
+    return to_json(document()) if format_ is Format.JSON else to_csv(sheets())
 
 
 def refuse_overwriting(output: Path | None, specs: Iterable[str]) -> None:

@@ -174,17 +174,17 @@ def _record_notes(loaded: Spec, made: Simulation, gaps: tuple[float, ...] | None
 
 
 def _as(format_: Format, made: Simulation, loaded: Spec, output: Path | None) -> str:
-    from ckptplan.cli.output import screen_for
+    from ckptplan.cli.output import text_as
     from ckptplan.render import simulation_report
-    from ckptplan.render.sheet import to_csv, to_json
 
-    if format_ is Format.JSON:
-        return to_json(simulation_report.simulation_document(made, loaded.si))
-    if format_ is Format.CSV:
-        return to_csv([simulation_report.simulation_sheet(made)])
-    if format_ is Format.MARKDOWN:
-        return simulation_report.markdown(made)
-    return simulation_report.report(made, screen_for(output))
+    return text_as(
+        format_,
+        output,
+        document=lambda: simulation_report.simulation_document(made, loaded.si),
+        sheets=lambda: [simulation_report.simulation_sheet(made)],
+        markdown=lambda: simulation_report.markdown(made),
+        report=lambda screen: simulation_report.report(made, screen),
+    )
 
 
 def _progress() -> AbstractContextManager[Callable[[int, int], object] | None]:

@@ -17,21 +17,21 @@ def size(
     Prints every state that a checkpoint must hold for training to go on as if
     never interrupted: its bytes, and what its loss costs.
     """
-    from ckptplan.cli.output import emit, refuse_overwriting, screen_for, warn
+    from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.load import load
     from ckptplan.render import size_report
-    from ckptplan.render.sheet import to_csv, to_json
 
     refuse_overwriting(output, [spec])
     loaded = load(spec, sets=set_ or [])
     scenario = loaded.scenario
     notes = [f"{cost.name}: {note}" for cost in size_report.costs(scenario) for note in cost.notes]
-    if format_ is Format.JSON:
-        emit(to_json(size_report.size_document(scenario, loaded.si)), output)
-    elif format_ is Format.CSV:
-        emit(to_csv([size_report.state_sheet(scenario)]), output)
-    elif format_ is Format.MARKDOWN:
-        emit(size_report.markdown(scenario), output)
-    else:
-        emit(size_report.report(scenario, screen_for(output)), output)
+    text = text_as(
+        format_,
+        output,
+        document=lambda: size_report.size_document(scenario, loaded.si),
+        sheets=lambda: [size_report.state_sheet(scenario)],
+        markdown=lambda: size_report.markdown(scenario),
+        report=lambda screen: size_report.report(scenario, screen),
+    )
+    emit(text, output)
     warn([*loaded.warnings, *notes])

@@ -12,20 +12,11 @@ from ckptplan.cost.scenario import Strike
 from ckptplan.interval.asynchronous import asynchronous_interval, effective_stall, interval_floor
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.breakdown import exact_goodput
+from ckptplan.interval.elementary import decay_deficit
 from ckptplan.interval.recovery import recovery_parts
 
 _DOUBLINGS = 200  # of a bracket that starts at the sum of all times, and is nearly always right at once
 _HALVINGS = 60  # of a bracket in log(M): to rounding
-
-
-class _Fixed(NamedTuple):
-    """What does not change with the size of the job."""
-
-    stall: Floats
-    restart: Floats
-    downtime: Floats
-    flush: Floats
-    speed: Floats
 
 
 class Peak(NamedTuple):
@@ -80,37 +71,76 @@ def gpus_at_peak(
     valid = (
         (d >= 0.0) & (R >= 0.0) & (M_gpu > 0.0) & (D >= 0.0) & (gamma > 0.0) & (F >= 0.0) & (om >= 0.0) & (om <= 1.0)
     )
-    fixed = _Fixed(d, R, D, F, om)
     scale = (d + R + D + F) / np.where(valid, gamma, np.nan)
 
     def excess(log_m: Floats) -> Floats:
-        return np.asarray(_goodput_elasticity(np.exp(log_m), fixed, strike) - gamma)
+        M = np.exp(log_m)
+        return np.asarray(goodput_elasticity(M, d, R, downtime=D, strike=strike, flush=F, speed=om) - gamma)
 
     with np.errstate(all="ignore"):
-        M = np.asarray(np.exp(_root(excess, np.log(scale))))
+        M = np.asarray(np.exp(root_of_falling(excess, np.log(scale))))
         goodput = exact_goodput(
             asynchronous_interval(d, F, om, M), d, M, downtime=D, restart=R, strike=strike, flush=F, speed=om
         )
         return Peak(M, np.asarray(M_gpu / M), goodput)
 
 
-def _goodput_elasticity(M: Floats, fixed: _Fixed, strike: Strike) -> Floats:
-    """``d log(g)/d log(M)`` at the best interval; falls with M.
+def goodput_elasticity(
+    mtbf: npt.ArrayLike,
+    stall: npt.ArrayLike,
+    restart: npt.ArrayLike,
+    *,
+    downtime: npt.ArrayLike = 0.0,
+    strike: Strike = Strike.DR,
+    flush: npt.ArrayLike = 0.0,
+    speed: npt.ArrayLike = 1.0,
+) -> Floats:
+    """By how many percent the goodput grows if the MTBF grows by one, ``d log(g)/d log(M)``.
 
-    The interval may be held constant while M changes: where it is best, the goodput does not depend on it to first
-    order, and where the floor binds, it is constant.
+    Parameters
+    ----------
+    mtbf : array_like
+        Mean time between failures of the whole job, M. [s]
+    stall, restart, downtime, strike, flush, speed
+        As for `gpus_at_peak`. [s, 1]
+
+    Returns
+    -------
+    ndarray
+        Elasticity at the best interval, not negative; falls with M. nan outside the domain. [1]
+
+    Notes
+    -----
+    ``x/(1 - exp(-x)) - 1 + om F/M`` with ``x = P/M``, and the part of the recovery: B/M of what failures strike,
+    U/(M + U) of what they do not (from Daly 2006). The interval may be held constant while M changes: where it is
+    best, the goodput does not depend on it to first order, and where the floor binds, it is constant.
     """
-    d, R, D, F, om = fixed
-    floor = interval_floor(F, om)
-    x = (asynchronous_interval(d, F, om, M) + effective_stall(d, F, om)) / M
-    attempt = np.where(x == 0.0, 0.0, -x / np.expm1(-x) - 1.0)  # x/(1 - exp(-x)) - 1
-    unstruck, struck = recovery_parts(D, R, strike)
-    recovery = struck / M + unstruck / (M + unstruck)
-    return np.asarray(attempt + floor / M + recovery)
+    times = (mtbf, stall, restart, downtime, flush, speed)
+    M, d, R, D, F, om = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in times))
+    valid = (M > 0.0) & (d >= 0.0) & (R >= 0.0) & (D >= 0.0) & (F >= 0.0) & (om >= 0.0) & (om <= 1.0)
+    with np.errstate(all="ignore"):
+        x = (asynchronous_interval(d, F, om, M) + effective_stall(d, F, om)) / M
+        attempt = x - decay_deficit(x)  # x/(1 - exp(-x)) - 1, without cancellation
+        unstruck, struck = recovery_parts(D, R, strike)
+        recovery = struck / M + unstruck / (M + unstruck)
+        return np.where(valid, attempt + interval_floor(F, om) / M + recovery, np.nan)
 
 
-def _root(excess: Callable[[Floats], Floats], start: Floats) -> Floats:
-    """Root of a falling function, nan where none is bracketed."""
+def root_of_falling(excess: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """Root of a falling function, nan where none is bracketed.
+
+    Parameters
+    ----------
+    excess : callable
+        Function of the logarithm of a quantity, elementwise over the shape of ``start``.
+    start : ndarray
+        Logarithm of the order of magnitude of the root.
+
+    Returns
+    -------
+    ndarray
+        The root, to rounding.
+    """
     low, high = start.copy(), start.copy()
     for _ in range(_DOUBLINGS):
         left, right = excess(low) <= 0.0, excess(high) > 0.0

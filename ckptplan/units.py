@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-Dimension = Literal["time", "size", "rate", "number", "fraction"]
+Dimension = Literal["time", "size", "rate", "power", "number", "fraction"]
 
 HOUR_S = 3600.0
 _MINUTE, _DAY = 60.0, 24 * HOUR_S
@@ -36,12 +36,14 @@ _SIZES: dict[str, float] = {
     **{f"{prefix}bit": 10.0 ** (3 * n) / 8 for n, prefix in enumerate("kMGTPE", start=1)},
 }
 _RATES: dict[str, float] = {f"{name}/s": size for name, size in _SIZES.items()}
-_UNITS: dict[str, dict[str, float]] = {"time": _TIMES, "size": _SIZES, "rate": _RATES}
+_POWERS: dict[str, float] = {"W": 1.0, "kW": 1e3, "MW": 1e6}
+_UNITS: dict[str, dict[str, float]] = {"time": _TIMES, "size": _SIZES, "rate": _RATES, "power": _POWERS}
 
 _WANTED: dict[str, str] = {
     "time": "a time with its unit, for example 5 s, 10 min, 3.09 h or 54 d",
     "size": "a size with its unit, for example 80 GB (1e9 bytes) or 80 GiB (2^30 bytes)",
     "rate": "a rate with its unit, for example 2 TB/s, 500 MB/s or 400 Gbit/s",
+    "power": "a power with its unit, for example 700 W or 1.1 kW",
     "number": "a pure number, for example 1024, 70_553_706_496 or 405e9",
     "fraction": "a fraction from 0 to 1, for example 0.95 or 95 %",
 }
@@ -49,6 +51,7 @@ _NOUNS = {
     "time": "a time",
     "size": "a size",
     "rate": "a rate",
+    "power": "a power",
     "number": "a number",
     "fraction": "a fraction",
 }
@@ -81,14 +84,14 @@ class UnitError(ValueError):
 
 
 def parse_quantity(value: object, dimension: Dimension) -> float:
-    """The quantity in SI: [s], [bytes], [bytes/s] or [1]; finite and not negative.
+    """The quantity in SI: [s], [bytes], [bytes/s], [W] or [1]; finite and not negative.
 
     Parameters
     ----------
     value : str, int or float
         A number, or a text of one number and one unit. A bool is not a number.
-    dimension : {"time", "size", "rate", "number", "fraction"}
-        What is wanted. A time, size or rate must carry its unit; a number must not.
+    dimension : {"time", "size", "rate", "power", "number", "fraction"}
+        What is wanted. A time, size, rate or power must carry its unit; a number must not.
 
     Raises
     ------
@@ -193,7 +196,9 @@ def _finite(number: float, value: object, dimension: Dimension) -> float:
 def _unknown_unit(number: float, unit: str, dimension: Dimension) -> UnitError:
     """Why this unit is not accepted here, the most likely cause first."""
     n, shown, wanted = f"{number:.12g}", _shown(unit), _WANTED[dimension]
-    trap = _time_trap(number, unit) if dimension == "time" else _bytes_trap(n, unit, dimension)
+    trap = _time_trap(number, unit) if dimension == "time" else None
+    if dimension in {"size", "rate"}:
+        trap = _bytes_trap(n, unit, dimension)
     if trap is not None:
         return trap
     near = _near(unit, _UNITS[dimension])
@@ -281,6 +286,13 @@ def format_rate(rate_bytes_per_s: float | None) -> str:
     return f"{text}/s" if text.endswith("B") else text
 
 
+def format_power(power_w: float | None) -> str:
+    """``700 W``, ``1.1 kW``, ``18 MW``: four digits."""
+    if power_w == 0:
+        return "0 W"
+    return _scaled(power_w, [(size, name) for name, size in reversed(_POWERS.items())], 4)
+
+
 def format_count(count: float | None) -> str:
     """``16,384``, ``70.55e9``, ``0.0065``: a number without unit."""
     if count is None or math.isnan(count):
@@ -326,5 +338,5 @@ def _digits(value: float, digits: int) -> str:
 
 
 def unit_names(dimension: Dimension) -> tuple[str, ...]:
-    """Every unit that ``parse_quantity`` knows for a time, size or rate."""
+    """Every unit that ``parse_quantity`` knows for a time, size, rate or power."""
     return tuple(_UNITS[dimension])

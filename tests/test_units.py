@@ -37,6 +37,10 @@ ACCEPTED: list[tuple[object, Dimension, float]] = [
     ("124.5 MB/s", "rate", 124.5e6),
     ("24.3 GiB/s", "rate", 24.3 * 2.0**30),
     ("400 Gbit/s", "rate", 50e9),
+    ("700 W", "power", 700.0),
+    ("1.1kW", "power", 1100.0),
+    ("0 W", "power", 0.0),
+    ("18 MW", "power", 18e6),
     ("405e9", "number", 405e9),
     ("70_553_706_496", "number", 70_553_706_496.0),
     (1024, "number", 1024.0),
@@ -86,6 +90,13 @@ REFUSED: list[tuple[object, Dimension, str, str]] = [
     ("2 TB", "rate", "a rate is wanted", "2 TB/s"),
     ("2 TB/min", "rate", "not a unit of rate", "per second"),
     ("10 min", "rate", "unit of a time", "2 TB/s"),
+    (700, "power", "has no unit", "700 W"),
+    ("1.1 KW", "power", "case-sensitive", "write 1.1 kW"),
+    ("700 w", "power", "case-sensitive", "write 700 W"),
+    ("700 Wh", "power", "not a unit of power", "1.1 kW"),
+    ("700 s", "power", "unit of a time, not of a power", "1.1 kW"),
+    ("-1 W", "power", "negative", "700 W"),
+    ("5 W", "time", "unit of a power, not of a time", "5 s"),
     (95, "fraction", "more than the whole", "95 % or 0.95"),
     ("150 %", "fraction", "more than the whole", "0.95 or 95 %"),
     ("1 s", "fraction", "not a fraction", "0.95"),
@@ -111,7 +122,7 @@ def test_what_can_be_misread_is_refused_with_advice(
     assert (str(caught.value) + caught.value.hint).isascii()
 
 
-@given(st.text(), st.sampled_from(["time", "size", "rate", "number", "fraction"]))
+@given(st.text(), st.sampled_from(["time", "size", "rate", "power", "number", "fraction"]))
 def test_any_text_is_read_or_refused(text: str, dimension: Dimension) -> None:
     """No text ends in anything but a finite, non-negative number or a refusal."""
     try:
@@ -156,6 +167,11 @@ def test_sizes_rates_counts_and_percents_are_short() -> None:
     assert units.format_size(1e30) == "1,000,000,000,000 EB"
     assert units.format_rate(124.5e6) == "124.5 MB/s"
     assert units.format_rate(None) == "-"
+    assert units.format_power(700.0) == "700 W"
+    assert units.format_power(999.96) == "1 kW"
+    assert units.format_power(18.25e6) == "18.25 MW"
+    assert units.format_power(0.0) == "0 W"
+    assert units.format_power(None) == "-"
     assert units.format_count(16384) == "16,384"
     assert units.format_count(405e9) == "405e9"
     assert units.format_count(70_553_706_496) == "70.55e9"
@@ -177,10 +193,11 @@ def test_a_printed_time_reads_back_within_its_digits(seconds: float) -> None:
 
 
 @given(_POSITIVE.filter(lambda size: size >= 1))
-def test_a_printed_size_and_rate_read_back_within_their_digits(size: float) -> None:
+def test_a_printed_size_rate_and_power_read_back_within_their_digits(size: float) -> None:
     """Four digits: half a unit of the fourth one."""
     assert parse_quantity(units.format_size(size).replace(",", ""), "size") == pytest.approx(size, rel=0.5e-3)
     assert parse_quantity(units.format_rate(size).replace(",", ""), "rate") == pytest.approx(size, rel=0.5e-3)
+    assert parse_quantity(units.format_power(size).replace(",", ""), "power") == pytest.approx(size, rel=0.5e-3)
 
 
 @given(_POSITIVE)
@@ -198,7 +215,7 @@ def test_a_printed_fraction_reads_back_within_its_digits(fraction: float) -> Non
 
 def test_unit_names_are_all_read() -> None:
     """Every unit that is listed is accepted, and means something."""
-    for dimension in ("time", "size", "rate"):
+    for dimension in ("time", "size", "rate", "power"):
         for name in units.unit_names(dimension):
             assert parse_quantity(f"1 {name}", dimension) > 0
     assert re.fullmatch("[a-zA-Z]+", units.unit_names("time")[0])

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ckptplan.cost.classes import FailureClass
+    from ckptplan.cost.protection import Prediction, Retention, Spares, Verification, Watchdog
+    from ckptplan.cost.tiers import Tier
+
 # GPU to host over PCIe 4.0, rounded down from measured 26 GB/s: the careful choice where the link is not known.
 COPY_BANDWIDTH_BYTES_PER_S = 25e9
 
@@ -126,6 +130,14 @@ class Layout:
         return self.tensor * self.pipeline * self.context * self.data * self.replicas
 
 
+class Power(NamedTuple):
+    """Power that one GPU and its share of the node draw in work, in a save and in a recovery. [W]."""
+
+    compute_w: float
+    save_w: float
+    restart_w: float
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """GPUs, nodes, and how the model is laid out on them."""
@@ -134,6 +146,7 @@ class Cluster:
     gpus_per_node: int
     layout: Layout
     host_memory_per_node_bytes: float | None = None
+    power: "Power | None" = None
 
     @property
     def nodes(self) -> int:
@@ -180,6 +193,8 @@ class Failures:
     evidence: Evidence | None = None  # if the source is a count
     law: Law = EXPONENTIAL
     host_copy_survives: float = 0.0  # fraction of the failures after which the copy in host memory is still there
+    classes: "tuple[FailureClass, ...]" = ()  # empty: all failures are alike
+    watchdog: "Watchdog | None" = None
 
     @property
     def count(self) -> float | None:
@@ -197,6 +212,7 @@ class Storage:
     write_bandwidth_per_writer_bytes_per_s: float | None = None
     peak_write_bandwidth_bytes_per_s: float | None = None
     latency_s: float = 0.0
+    tiers: "tuple[Tier, ...]" = ()  # the cheapest first
 
 
 class SharedLink(NamedTuple):
@@ -248,6 +264,11 @@ class Training:
     steps: int | None = None
     forward_backward_s: float | None = None  # of one step, the part before the optimizer step
     start: "datetime | None" = None
+    step_noise: float = 0.0  # standard deviation of the time of one rank's step over its mean
+    noise_is_exponential: bool = False
+    scaling_exponent: float = 1.0  # failure-free throughput grows as the number of GPUs to this power
+    global_batch: int | None = None  # sequences per optimizer step
+    micro_batch: int | None = None  # sequences per replica and pass
 
     @property
     def work_s(self) -> float | None:
@@ -270,3 +291,13 @@ class Scenario:
     restart: Restart
     training: Training = Training()
     failures_strike: Strike = Strike.DR
+    verification: "Verification | None" = None
+    retention: "Retention | None" = None
+    spares: "Spares | None" = None
+    prediction: "Prediction | None" = None
+
+    @property
+    def has_spectrum(self) -> bool:
+        """Whether more is known of failures and saves than one rate, one recovery and one tier."""
+        guards = (self.verification, self.spares)
+        return bool(self.failures.classes or self.storage.tiers) or any(guard is not None for guard in guards)

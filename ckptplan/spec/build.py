@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 from ckptplan.cost.scenario import Restart, Scenario, Strike
 from ckptplan.spec.cluster import build_cluster
@@ -13,7 +15,14 @@ from ckptplan.spec.saves import build_saves, build_storage
 from ckptplan.spec.schema import RESTART_PHASES
 from ckptplan.spec.training import build_training
 
+if TYPE_CHECKING:
+    from ckptplan.cost.classes import FailureClass
+    from ckptplan.cost.protection import Watchdog
+    from ckptplan.cost.scenario import Cluster
+    from ckptplan.cost.tiers import Tier
+
 _ASSUMED_RESTART_S = 600.0
+_SPECTRUM = ("failures.classes", "storage.tiers", "verification", "spares")
 
 
 def build(record: Record) -> Scenario | None:
@@ -25,14 +34,64 @@ def build(record: Record) -> Scenario | None:
     model = build_model(record)
     cluster = build_cluster(record)
     failures = build_failures(record, cluster)
+    classes, watchdog = _classes(record)
     storage = build_storage(record)
+    tiers = _tiers(record, classes, cluster)
     saves = build_saves(record)
     restart = _restart(record)
-    training = build_training(record)
+    training = build_training(record, cluster)
+    guards = _guards(record)
+    _exclusions(record)
     strike = Strike(record.take("assume.failures_strike", str(Strike.DR)))
     if record.fields.problems or model is None or cluster is None or failures is None or saves is None:
         return None
-    return Scenario(name, model, cluster, failures, saves, storage, restart, training, strike)
+    if classes or watchdog:
+        failures = replace(failures, classes=classes, watchdog=watchdog)
+    if tiers:
+        storage = replace(storage, tiers=tiers)
+    return Scenario(name, model, cluster, failures, saves, storage, restart, training, strike, **guards)
+
+
+# What few specs have is built by modules that few specs load.
+
+
+def _classes(record: Record) -> tuple[tuple[FailureClass, ...], Watchdog | None]:
+    if not record.fields.lengths.get("failures.classes") and "failures.watchdog" not in record.fields.groups:
+        return (), None
+    from ckptplan.spec.classes import build_classes
+    from ckptplan.spec.protection import build_watchdog
+
+    return build_classes(record), build_watchdog(record)
+
+
+def _tiers(record: Record, classes: tuple[FailureClass, ...], cluster: Cluster | None) -> tuple[Tier, ...]:
+    if not record.fields.lengths.get("storage.tiers"):
+        return ()
+    from ckptplan.spec.tiers import build_tiers
+
+    return build_tiers(record, classes, cluster)
+
+
+def _guards(record: Record) -> dict[str, Any]:
+    if not record.fields.groups.keys() & {"verification", "retention", "spares", "prediction"}:
+        return {}
+    from ckptplan.spec.protection import build_prediction, build_retention, build_spares, build_verification
+
+    return {
+        "verification": build_verification(record),
+        "retention": build_retention(record),
+        "spares": build_spares(record),
+        "prediction": build_prediction(record),
+    }
+
+
+def _exclusions(record: Record) -> None:
+    fields = record.fields
+    written = [path for path in _SPECTRUM if fields.lengths.get(path) or path in fields.groups]
+    if written:
+        from ckptplan.spec.classes import refuse_what_a_spectrum_excludes
+
+        refuse_what_a_spectrum_excludes(record, written)
 
 
 def _restart(record: Record) -> Restart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ckptplan.cost.scenario import Cluster, Layout, Shard
+from ckptplan.cost.scenario import Cluster, Layout, Power, Shard
 from ckptplan.spec.record import Record
 
 _AXES = ("tensor", "pipeline", "context", "data", "replicas")
@@ -27,7 +27,15 @@ def build_cluster(record: Record) -> Cluster | None:
     layout = _layout(record, gpus)
     if layout is None or not record.fields.sound("cluster.gpus_per_node", "cluster.host_memory_per_node"):
         return None
-    return Cluster(gpus, per_node, layout, memory)
+    return Cluster(gpus, per_node, layout, memory, _power(record))
+
+
+def _power(record: Record) -> Power | None:
+    if "cluster.power" not in record.fields.groups:
+        return None
+    from ckptplan.spec.protection import build_power
+
+    return build_power(record)
 
 
 def _layout(record: Record, gpus: int) -> Layout | None:

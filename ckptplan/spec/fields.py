@@ -30,7 +30,9 @@ _NOUNS: dict[Form, str] = {
     "number": "a number",
     "fraction": "a fraction",
     "integer": "a whole number",
+    "power": "a power",
     "text": "a text",
+    "names": "a name, or a list of names",
     "choice": "a word",
     "state": "a ledger",
     "date": "a date",
@@ -40,6 +42,7 @@ _DIMENSIONS: dict[Form, Dimension] = {
     "time or auto": "time",
     "size": "size",
     "rate": "rate",
+    "power": "power",
     "number": "number",
     "fraction": "fraction",
     "integer": "number",
@@ -168,6 +171,8 @@ def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
             fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
         else:
             fields.given[path] = Given(node, node)
+    elif key.form == "names":
+        _names(fields, path, node, key)
     elif is_spread(node, key):
         _spread(fields, path, node, key)
     elif not isinstance(node, ScalarNode):
@@ -179,6 +184,20 @@ def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
             fields.given[path] = Given(_value(node, key, _last(path)), node)
         except UnitError as error:
             fields.fault(path, str(error), error.hint)
+
+
+def _names(fields: Fields, path: str, node: Node, key: Key) -> None:
+    """A list of names, or one of them; kept as the node, whose items the builder reads."""
+    items = node.items if isinstance(node, ListNode) else [node]
+    hint = f"write {example_of(_last(path), key)}"
+    for item in items:
+        if not isinstance(item, ScalarNode) or item.value is None or not item.raw.strip():
+            fields.fault(path, f"{what(item)} where a name belongs", hint, item.place)
+            return
+    if not items:
+        fields.fault(path, "the list is empty", hint)
+    else:
+        fields.given[path] = Given(node, node)
 
 
 def _spread(fields: Fields, path: str, node: Node, key: Key) -> None:
@@ -232,7 +251,7 @@ def _magnitude(number: float, key: Key, name: str, written: str) -> None:
     if number == 0 and not key.zero:
         raise UnitError("zero makes no sense here", _ZERO_HINTS.get(name, f"write for example {name}: {key.example}"))
     if number and not SMALLEST <= number <= LARGEST:
-        unit = {"bytes": " B", "bytes/s": " B/s", "s": " s"}.get(UNIT_OF_FORM.get(key.form, ""), "")
+        unit = {"bytes": " B", "bytes/s": " B/s", "s": " s", "W": " W"}.get(UNIT_OF_FORM.get(key.form, ""), "")
         reason = f"{written} is outside all reason: {SMALLEST:g} to {LARGEST:g}{unit} are accepted"
         raise UnitError(reason, f"write for example {name}: {key.example}")
 

@@ -8,7 +8,7 @@ from ckptplan.spec.schema import SPEC, Entry, Group, Key, Many
 from ckptplan.spec.tree import ListNode, MapNode, Node
 
 SHOWN = 40  # characters of a text of the user's
-_MOST_LISTED = 12
+_MOST_LISTED = 14
 
 
 def shown(text: str) -> str:
@@ -54,7 +54,7 @@ def _homes(name: str, path: str, group: Group) -> list[str]:
 def example_of(name: str, entry: Entry) -> str:
     """A key with a value that would be accepted."""
     if isinstance(entry, Many):
-        return f"{name}: [{{name: sharded, mode: sharded, stall: 60 s}}]"
+        return f"{name}: {entry.example}"
     if isinstance(entry, Key):
         return f"{name}: {entry.example or ' or '.join(entry.choices) or 'a text'}"
     keys = [(key, inner) for key, inner in entry.keys.items() if key != "preset"]

@@ -5,25 +5,13 @@ Reading a spec does not use the models: to build them takes longer than to read 
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Annotated, Any
 
 from ckptplan.cost.state import addition_names, ledger_names
 from ckptplan.spec import schema_patterns as patterns
 from ckptplan.spec.presets import presets
-from ckptplan.spec.schema import (
-    ASYNCHRONOUS_ONLY,
-    FAILURE_SOURCES,
-    RESTART_PHASES,
-    SLOW_DOWNS,
-    SPEC,
-    STATE,
-    WORK_SOURCES,
-    Entry,
-    Group,
-    Key,
-    Many,
-)
+from ckptplan.spec.schema import SPEC, STATE, Entry, Group, Key, Many
+from ckptplan.spec.schema_rules import RULES, has
 
 SCHEMA_ID = "urn:ckptplan:spec:1"
 
@@ -56,7 +44,7 @@ def _model(title: str, group: Group, path: str) -> Any:
         else:
             # A factory, because a plain default of None would be printed as if null could be written.
             fields[name] = (kind, Field(default_factory=lambda: None, description=about))
-    rules = [*_RULES.get(path, ()), *({"anyOf": [_has(name), _has("preset")]} for name in by_preset)]
+    rules = [*RULES.get(path, ()), *({"anyOf": [has(name), has("preset")]} for name in by_preset)]
     extra: dict[str, Any] = {"allOf": rules} if rules else {}
     config = ConfigDict(extra="forbid", json_schema_extra=extra)
     return create_model(title, __config__=config, __doc__=group.about, **fields)
@@ -106,57 +94,3 @@ def _description(entry: Entry) -> str:
     default = f" Default: {entry.default}." if entry.default else ""
     example = f" Example: {entry.example}." if entry.example else ""
     return f"{entry.about}{default}{example}"
-
-
-def _has(*names: str) -> dict[str, Any]:
-    return {"required": list(names)}
-
-
-def _none_of(*names: str) -> dict[str, Any]:
-    return {"not": {"anyOf": [_has(name) for name in names]}}
-
-
-def _is(name: str, value: str) -> dict[str, Any]:
-    return {"required": [name], "properties": {name: {"const": value}}}
-
-
-def _with(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"required": [name], "properties": {name: schema}}
-
-
-# What holds between the keys of a group. Every preset of save sets keys that only mode asynchronous takes.
-_RULES: dict[str, list[dict[str, Any]]] = {
-    "failures": [
-        {
-            "oneOf": [
-                *map(_has, FAILURE_SOURCES),
-                {**_has("preset"), **_none_of(*FAILURE_SOURCES)},
-                {**_with("law", _has("file")), **_none_of("preset", *FAILURE_SOURCES)},
-            ]
-        },
-        {"if": _has("prior"), "then": {"anyOf": [_has("interruptions"), _has("preset")]}},
-    ],
-    "failures.law": [
-        {
-            "if": {"anyOf": [_is("name", law) for law in ("weibull", "gamma")]},
-            "then": _has("shape"),
-            "else": _none_of("shape"),
-        },
-        {"if": _is("name", "lognormal"), "then": _has("sigma"), "else": _none_of("sigma")},
-        {"if": _is("name", "recorded"), "then": _has("file"), "else": _none_of("file")},
-    ],
-    "training": [
-        {"not": {"anyOf": [_has(*pair) for pair in combinations(WORK_SOURCES, 2)]}},
-        {"if": {"anyOf": [_has("tokens"), _has("tokens_per_step")]}, "then": _has("tokens", "tokens_per_step")},
-        {"if": {"anyOf": [_has("tokens"), _has("steps")]}, "then": _has("step_time")},
-    ],
-    "restart": [{"if": _has("total"), "then": _none_of(*RESTART_PHASES)}],
-    "save": [
-        {"if": {"anyOf": [_has(name) for name in (*ASYNCHRONOUS_ONLY, "preset")]}, "then": _is("mode", "asynchronous")},
-        {"not": {"anyOf": [_has(*pair) for pair in combinations(SLOW_DOWNS, 2)]}},
-    ],
-    "model.state": [
-        {"oneOf": [_has("bytes_per_parameter"), _has("bytes")]},
-        {"if": _has("bytes_per_parameter", "per"), "then": _is("per", "parameter")},
-    ],
-}

@@ -14,17 +14,33 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from ckptplan.cost.scenario import Mode
 from ckptplan.errors import InputError, Place, Problem
 from ckptplan.spec.assignments import Assignment
 from ckptplan.spec.hints import shown
 from ckptplan.spec.presets import excluded, expand, find_preset, is_from_preset, values_by
 from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, SPEC, WORK_SOURCES, Group, Key, Many, find
+from ckptplan.spec.schema_faults import CLASS_PHASES, CLASS_RATES, THEN_KEYS
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 Entries: TypeAlias = dict[str, tuple[Place, Node]]
 
 _PHASE_PATHS = {(phase,) for phase in RESTART_PHASES}
 _REPLACED = ("storage", "failures", "restart")  # groups that a preset names as a whole
+_NAME_OF_THE_NAMELESS = {"save": str(Mode.SHARDED), "failures.classes": "crash"}  # the default of mode or kind
+
+
+def _rivals(*ways: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Of several ways to say the same, each key with the keys of the others."""
+    return {key: tuple(name for other in ways if other != way for name in other) for way in ways for key in way}
+
+
+# By group, what a key of a stronger layer replaces: a share a count, a total the phases.
+_RIVALS = {
+    "failures.classes": _rivals(*((rate,) for rate in CLASS_RATES)) | _rivals(("total",), CLASS_PHASES),
+    "storage.tiers": _rivals(("capacity",), ("capacity_per_node",)),
+    "retention": _rivals(("keep",), tuple(THEN_KEYS)),
+}
 
 
 def apply(root: MapNode, assignments: Sequence[Assignment], problems: list[Problem]) -> MapNode:
@@ -185,16 +201,26 @@ def _put_map(node: MapNode, path: tuple[str, ...], item: Assignment, done: str) 
     old = node.entries.get(key)
     child = _put(None if old is None else old[1], path[1:], item, f"{done}.{key}".lstrip("."))
     place = item.node.place if old is None or len(path) == 1 else old[0]
-    return replace(node, entries={**node.entries, key: (place, child)})
+    rivals = _RIVALS.get(re.sub(r"\[[0-9]+\]", "", done), {}).get(key, ()) if len(path) == 1 else ()
+    kept = {name: entry for name, entry in node.entries.items() if name not in rivals or _same_layer(entry[1], item)}
+    return replace(node, entries={**kept, key: (place, child)})
+
+
+def _same_layer(node: Node, item: Assignment) -> bool:
+    giver, layer = (source.name.partition(" ")[0] for source in (node.source, item.node.source))
+    return node.source.lines is None and giver == layer
 
 
 def _put_list(node: ListNode, path: tuple[str, ...], item: Assignment, done: str) -> ListNode:
-    names = [_name(child) for child in node.items]
+    names = [_name(child, done) for child in node.items]
     wanted = path[0]
+    alike = [index for index, name in enumerate(names) if _folded(name) == _folded(wanted)]
     if re.fullmatch("[0-9]{1,6}", wanted) and int(wanted) < len(names):
         index = int(wanted)
     elif wanted in names:
         index = names.index(wanted)
+    elif len(alike) == 1:
+        index = alike[0]
     else:
         valid = ", ".join(f"{done}[{name}]" for name in names if name) or f"{done}[0]"
         message = f"there is no {done}[{wanted}]; it has {len(names)} entries, counted from 0"
@@ -204,9 +230,14 @@ def _put_list(node: ListNode, path: tuple[str, ...], item: Assignment, done: str
     return replace(node, items=items)
 
 
-def _name(node: Node) -> str:
-    for key in ("name", "mode"):
+def _folded(name: str) -> str:
+    """A name as a variable can hold it: ``local ssd`` is LOCAL_SSD there."""
+    return re.sub(r"[\s_-]+", "_", name.strip().lower())
+
+
+def _name(node: Node, group: str) -> str:
+    for key in ("name", "mode", "kind"):
         found = node.child(key) if isinstance(node, MapNode) else None
         if isinstance(found, ScalarNode):
             return found.raw.strip()
-    return ""
+    return _NAME_OF_THE_NAMELESS.get(group, "")

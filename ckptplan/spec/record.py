@@ -12,9 +12,9 @@ from ckptplan.cost.spread import Spread
 from ckptplan.errors import Problem
 from ckptplan.spec.fields import Fields
 from ckptplan.spec.schema import UNIT_OF_FORM, Key, find
-from ckptplan.units import format_count, format_percent, format_rate, format_size, format_time
+from ckptplan.units import format_count, format_percent, format_power, format_rate, format_size, format_time
 
-_SUFFIX = {"s": "_s", "bytes": "_bytes", "bytes/s": "_bytes_per_s"}
+_SUFFIX = {"s": "_s", "bytes": "_bytes", "bytes/s": "_bytes_per_s", "W": "_w"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,13 @@ def _for_people(si: Any, form: str) -> str:
         return str(si)
     if form == "bytes":
         return format_size(si)
-    formatters = {"time": format_time, "time or auto": format_time, "size": format_size, "rate": format_rate}
+    formatters = {
+        "time": format_time,
+        "time or auto": format_time,
+        "size": format_size,
+        "rate": format_rate,
+        "power": format_power,
+    }
     if form == "fraction":
         return format_percent(si)
     return formatters.get(form, format_count)(si)

@@ -36,6 +36,11 @@ def build_storage(record: Record) -> Storage:
 def build_saves(record: Record) -> tuple[Save, ...] | None:
     """The strategies, or None if a fault was noted."""
     count = record.fields.lengths.get("save", 0)
+    if "" in record.fields.groups and not record.fields.has("save") and "save" not in record.fields.lengths:
+        if record.fields.lengths.get("storage.tiers"):
+            return ()  # each tier that survives everything is a strategy by itself
+        hint = "write save: [{name: sharded, mode: sharded, stall: 60 s}], or storage: {tiers: ...}"
+        record.fields.fault("save", "missing", hint)
     _refuse_equal_names(record, count)
     saves = [_save(record, f"save[{index}]") for index in range(count)]
     complete = tuple(save for save in saves if save is not None)

@@ -1,48 +1,10 @@
 """Every key of a spec, described once: form, unit, default, meaning. Validation and JSON Schema follow it."""
 
-from typing import Literal, NamedTuple, TypeAlias
-
 from ckptplan.cost.scenario import Kind, LawName, Mode, Scope, Shard, Strike
+from ckptplan.spec.schema_entries import Entry, Form, Group, Key, Many
+from ckptplan.spec.schema_faults import CLASSES, POWER, PREDICTION, RETENTION, SPARES, TIERS, VERIFICATION, WATCHDOG
 
-Form = Literal[
-    "time", "size", "rate", "number", "fraction", "integer", "text", "choice", "bytes", "time or auto", "state", "date"
-]
-
-
-class Key(NamedTuple):
-    """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people.
-
-    ``exact`` keys take no range.
-    """
-
-    form: Form
-    about: str
-    default: str = ""
-    example: str = ""
-    zero: bool = False
-    choices: tuple[str, ...] = ()
-    required: bool = False
-    exact: bool = False
-
-
-class Group(NamedTuple):
-    """A mapping. ``preset`` says whether it may take values by the name of a preset."""
-
-    about: str
-    keys: "dict[str, Entry]"
-    preset: bool = False
-    required: bool = False
-
-
-class Many(NamedTuple):
-    """A list of mappings."""
-
-    about: str
-    item: Group
-    required: bool = False
-
-
-Entry: TypeAlias = Key | Group | Many
+__all__ = ["SPEC", "STATE", "Entry", "Form", "Group", "Key", "Many", "find"]
 
 _PRESET = Key(
     "text",
@@ -126,6 +88,7 @@ _CLUSTER = Group(
         "gpus_per_node": Key("integer", "GPUs of one node.", "8", example="8"),
         "host_memory_per_node": Key("size", "Host memory of one node.", "not known", example="2 TB"),
         "layout": _LAYOUT,
+        "power": POWER,
     },
     preset=True,
     required=True,
@@ -193,6 +156,8 @@ _FAILURES = Group(
             example="0.4",
             zero=True,
         ),
+        "classes": CLASSES,
+        "watchdog": WATCHDOG,
     },
     preset=True,
     required=True,
@@ -208,6 +173,7 @@ _STORAGE = Group(
         "write_bandwidth_per_writer": Key("rate", "What one writer can write.", "no limit", example="2 GB/s"),
         "peak_write_bandwidth": Key("rate", "Burst write bandwidth; shown, not used.", "not known", example="7 TB/s"),
         "latency": Key("time", "Fixed time of one save or load.", "0 s", example="2 s", zero=True),
+        "tiers": TIERS,
     },
     preset=True,
 )
@@ -302,6 +268,19 @@ _TRAINING = Group(
             example="4.5 s",
         ),
         "start": Key("date", "When the run starts.", "not known", example="2026-12-01"),
+        "step_noise": Key(
+            "fraction",
+            "Standard deviation of the time of one rank's step, over its mean: each step waits for the slowest.",
+            "0",
+            example="2 %",
+            zero=True,
+        ),
+        "noise": Key("choice", "How that time is distributed.", "normal", choices=("normal", "exponential")),
+        "scaling_exponent": Key(
+            "fraction", "Throughput without failures grows as the number of GPUs to this power.", "1", example="0.95"
+        ),
+        "global_batch": Key("integer", "Sequences of one optimizer step.", "not known", example="2048"),
+        "micro_batch": Key("integer", "Sequences of one replica and pass.", "1", example="1"),
     },
 )
 
@@ -325,14 +304,29 @@ SPEC = Group(
         "cluster": _CLUSTER,
         "failures": _FAILURES,
         "storage": _STORAGE,
-        "save": Many("One or more strategies, compared side by side.", _SAVE, required=True),
+        "save": Many(
+            "One or more strategies, compared side by side; may be left out beside storage.tiers.",
+            _SAVE,
+            example="[{name: sharded, mode: sharded, stall: 60 s}]",
+        ),
+        "verification": VERIFICATION,
+        "retention": RETENTION,
         "restart": _RESTART,
+        "spares": SPARES,
+        "prediction": PREDICTION,
         "training": _TRAINING,
         "assume": _ASSUME,
     },
 )
 
-UNIT_OF_FORM = {"time": "s", "time or auto": "s", "size": "bytes", "bytes": "bytes", "rate": "bytes/s"}
+UNIT_OF_FORM = {
+    "time": "s",
+    "time or auto": "s",
+    "size": "bytes",
+    "bytes": "bytes",
+    "rate": "bytes/s",
+    "power": "W",
+}
 
 
 def find(path: str) -> Entry | None:

@@ -51,6 +51,9 @@ def _value(key: Key, least: float | None) -> dict[str, Any]:
         return {"type": "string", "pattern": _DATE}
     if key.form == "choice":
         return {"type": "string", "enum": list(key.choices)}
+    if key.form == "names":
+        name = {"type": ["string", "number", "boolean"], "minLength": 1, "maxLength": LONGEST_TEXT, "pattern": _LINE}
+        return {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
     return _text_or_quantity(key, least)
 
 
@@ -85,9 +88,7 @@ def _whole_text(pattern: str, key: Key) -> str:
 
 
 def _dimension(form: Form) -> Dimension:
-    if form == "size":
-        return "size"
-    return "rate" if form == "rate" else "time"
+    return {"size": "size", "rate": "rate", "power": "power"}.get(form, "time")  # type: ignore[return-value]
 
 
 def _units(dimension: Dimension) -> str:

@@ -10,7 +10,7 @@ from ckptplan.spec.schema import Key
 from ckptplan.spec.tree import MapNode, Node, ScalarNode
 from ckptplan.units import UnitError
 
-SPREADABLE = ("time", "time or auto", "size", "rate", "number", "fraction")
+SPREADABLE = ("time", "time or auto", "size", "rate", "power", "number", "fraction")
 LARGEST_CV = 10.0
 _SIGN = ".."
 _MEANT = "write {mean: 60 s, cv: 0.3}, or a range such as 40 s .. 90 s"

@@ -7,20 +7,25 @@ import pytest
 from ckptplan.errors import InputError
 from ckptplan.spec.reading import read_spec
 from tests.spec.broken import BROKEN, GOOD, Broken
+from tests.spec.broken_fault_rules import BROKEN_FAULTS
+from tests.spec.broken_faults import spectrum
 from tests.spec.broken_run import BROKEN_RUN
 
+ROWS = [*BROKEN, *BROKEN_RUN, *BROKEN_FAULTS]
 
-def test_the_good_spec_is_read_without_a_word() -> None:
-    """The spec that the broken ones are made from has neither faults nor warnings."""
-    assert read_spec(GOOD.encode(), "run.yaml").warnings == ()
+
+@pytest.mark.parametrize("text", [GOOD, spectrum()])
+def test_the_good_spec_is_read_without_a_word(text: str) -> None:
+    """The specs that the broken ones are made from have neither faults nor warnings."""
+    assert read_spec(text.encode(), "run.yaml").warnings == ()
 
 
 def test_the_table_is_long_enough() -> None:
-    """At least 190 different broken specs are tried, each under its own name."""
-    assert len({row.id for row in [*BROKEN, *BROKEN_RUN]}) == len(BROKEN) + len(BROKEN_RUN) >= 190
+    """At least 400 different broken specs are tried, each under its own name."""
+    assert len({row.id for row in ROWS}) == len({row.data for row in ROWS}) == len(ROWS) >= 400
 
 
-@pytest.mark.parametrize("row", [*BROKEN, *BROKEN_RUN], ids=lambda row: row.id)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_a_fault_is_reported_with_place_and_hint(row: Broken) -> None:
     """A broken spec ends in one problem with its line, key, message and hint, in plain ASCII."""
     with pytest.raises(InputError) as caught:
@@ -55,6 +60,44 @@ def test_all_faults_of_a_file_come_out_together() -> None:
         (5, "storage.write_bandwidth"),
         (7, "save[0].flush"),
         (10, "trainning"),
+    ]
+
+
+def test_all_faults_of_the_spectrum_come_out_together() -> None:
+    """One run names every fault of classes, tiers and guards, and none that only follows from another."""
+    text = spectrum(
+        power="{compute: 700, save: 500 W, restart: 300 W}",
+        watchdog="{timeout: 0 s, seen_at: 5 min}",
+        tier="{kind: local ssd, write: backgroud, drain: 9 s, survives: [hangs]}",
+        verification="{per_save: 1.5}",
+        retention="{keep: 9, keep_all: 6 h, probability: 100 %}",
+        spares="{nodes: 7.5, repair: 12}",
+        prediction="{recall: 60, precision: 80 %}",
+        training="{duration: 9 d, micro_batch: 2, noise: normal}",
+        **{"class": "{kind: loss spike, share: 95, detect: 9 min, notice: 30 s}"},
+    )
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    found = [(p.place.line if p.place else None, p.key) for p in caught.value.problems]
+    assert found == [
+        (3, "cluster.power.compute"),
+        (8, "failures.classes[1]"),
+        (8, "failures.classes[1].share"),
+        (8, "failures.classes[1].detect"),
+        (8, "failures.classes[1].notice"),
+        (9, "failures.watchdog.timeout"),
+        (9, "failures.watchdog.seen_at"),
+        (13, "storage.tiers[1].write"),
+        (13, "storage.tiers[1].survives"),
+        (15, "verification.time"),
+        (15, "verification.per_save"),
+        (16, "retention.keep"),
+        (16, "retention.probability"),
+        (18, "spares.nodes"),
+        (18, "spares.repair"),
+        (19, "prediction.recall"),
+        (20, "training.micro_batch"),
+        (20, "training.noise"),
     ]
 
 

@@ -14,6 +14,8 @@ from ckptplan.spec.reading import read_spec, spec_json_schema
 from ckptplan.spec.starter import STARTER
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 from tests.spec.broken import _NUMBERS, _TYPES, _UNITS, GOOD
+from tests.spec.broken_fault_rules import FAULTY_RULES
+from tests.spec.broken_faults import FAULTY_VALUES, spectrum
 
 SCHEMA = spec_json_schema()
 VALID = jsonschema.Draft202012Validator(SCHEMA)
@@ -62,7 +64,7 @@ def test_the_schema_is_a_schema() -> None:
             assert "$ref" in key or key["description"], name
 
 
-@pytest.mark.parametrize("text", [GOOD, STARTER])
+@pytest.mark.parametrize("text", [GOOD, STARTER, spectrum()])
 def test_good_specs_are_valid(text: str) -> None:
     """What the reader accepts, the schema accepts."""
     assert [error.message for error in VALID.iter_errors(_plain(text))] == []
@@ -80,10 +82,12 @@ def test_there_are_shipped_configs() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in _UNITS + _NUMBERS + _TYPES if row.id not in _BEYOND], ids=lambda row: row.id
+    "row",
+    [row for row in _UNITS + _NUMBERS + _TYPES + FAULTY_VALUES + FAULTY_RULES if row.id not in _BEYOND],
+    ids=lambda row: row.id,
 )
 def test_broken_specs_are_invalid(row: Any) -> None:
-    """What the reader refuses for its unit, type, sign or size, the schema refuses."""
+    """What the reader refuses for its unit, type, sign or size, or for the keys beside it, the schema refuses."""
     assert not VALID.is_valid(_plain(row.data))
 
 

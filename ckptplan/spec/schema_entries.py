@@ -1,0 +1,57 @@
+"""What a key, a group and a list of a spec are made of: form, unit, default, meaning."""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+Form = Literal[
+    "time",
+    "size",
+    "rate",
+    "power",
+    "number",
+    "fraction",
+    "integer",
+    "text",
+    "names",
+    "choice",
+    "bytes",
+    "time or auto",
+    "state",
+    "date",
+]
+
+
+class Key(NamedTuple):
+    """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people.
+
+    ``exact`` keys take no range.
+    """
+
+    form: Form
+    about: str
+    default: str = ""
+    example: str = ""
+    zero: bool = False
+    choices: tuple[str, ...] = ()
+    required: bool = False
+    exact: bool = False
+
+
+class Group(NamedTuple):
+    """A mapping. ``preset`` says whether it may take values by the name of a preset."""
+
+    about: str
+    keys: "dict[str, Entry]"
+    preset: bool = False
+    required: bool = False
+
+
+class Many(NamedTuple):
+    """A list of mappings."""
+
+    about: str
+    item: Group
+    required: bool = False
+    example: str = ""
+
+
+Entry: TypeAlias = Key | Group | Many

@@ -28,7 +28,7 @@ def test_wheel_contents(wheel: Path) -> None:
     """The wheel ships the package, the configs, the presets and the type marker, and no tests."""
     names = set(zipfile.ZipFile(wheel).namelist())
     configs = {path.name for path in (ROOT / "configs").glob("*.yaml")}
-    assert len(configs) == 16
+    assert len(configs) == 18
     assert {f"ckptplan/configs/{name}" for name in configs} <= names
     assert {"ckptplan/py.typed", "ckptplan/spec/presets.yaml", "ckptplan/__main__.py"} <= names
     tops = {name.split("/")[0] for name in names}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ckptplan import __version__
-from ckptplan.cli import configs, methods, online, optimize, simulate, size, spec
+from ckptplan.cli import configs, methods, online, optimize, retain, scale, simulate, size, spec
 
 _EPILOG = (
     "Exit codes: 0 ok; 1 the input is wrong or has no answer; 2 usage; 3 a requested check failed; 70 a bug; "
@@ -45,6 +45,8 @@ def _main(
 
 app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
 app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
+app.command("scale", short_help="How many GPUs: where more of them stop helping, or paying.")(scale.scale)
+app.command("retain", short_help="How many saves to keep, and which.")(retain.retain)
 app.command("online", short_help="An interval that follows the failures of the run itself.")(online.online)
 app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
 app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)

@@ -86,6 +86,10 @@ def with_strategies(scenario: Scenario, names: Sequence[str] | None) -> Scenario
     """The scenario with only the strategies asked for."""
     if not names:
         return scenario
-    valid = tuple(save.name for save in scenario.saves)
+    tiers = ("tiers",) if scenario.storage.tiers else ()
+    valid = (*(save.name for save in scenario.saves), *tiers)
     wanted = {one_of(name, valid, "--strategy") for name in names}
-    return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted))
+    kept = tuple(save for save in scenario.saves if save.name in wanted)
+    if tiers and "tiers" not in wanted:
+        return replace(scenario, saves=kept, storage=replace(scenario.storage, tiers=()))
+    return replace(scenario, saves=kept)

@@ -108,6 +108,8 @@ def _unanswered(plan: Plan, *, quiet: bool, priced: bool) -> Iterator[str]:
     """What was asked for and cannot be known from the spec."""
     if priced and plan.given() and plan.duration_s is None:
         yield f"{plan.name}: no training.duration, so lost GPU-hours have no number and no price"
+    if quiet and plan.tiers is not None and plan.tiers_are_best:
+        yield f"{plan.name}: one number per tier: {', '.join(t.name for t in plan.tiers.tiers if t.kept)}"
     if quiet and plan.best.interval_steps is None:
         yield f"{plan.name}: no training.step_time, so the number is in seconds"
 
@@ -186,7 +188,12 @@ def _plan_all(
 
 
 def _number(plan: Plan) -> str:
-    """The number to type: whole steps where the step time is known, else seconds."""
+    """The number to type: whole steps where the step time is known, else seconds; one per tier where tiers are best."""
+    if plan.tiers is not None and plan.tiers_are_best:
+        kept = [tier for tier in plan.tiers.tiers if tier.kept]
+        return " ".join(
+            f"{tier.interval_s:.6g}" if tier.every_steps is None else str(tier.every_steps) for tier in kept
+        )
     if plan.best.interval_steps is not None:
         return str(plan.best.interval_steps)
     return f"{plan.best.interval_s:.6g}"
@@ -194,10 +201,18 @@ def _number(plan: Plan) -> str:
 
 def _setting(plan: Plan, trainer: str, keep: int) -> str:
     from ckptplan.cli.choices import one_of
+    from ckptplan.cli.output import warn
     from ckptplan.errors import InputError
     from ckptplan.render.trainers import TRAINERS, TrainerSetting, snippet
 
     name = one_of(trainer, tuple(TRAINERS), "--for")
+    if plan.tiers is not None and plan.tiers_are_best:
+        warn(
+            [
+                f"{TRAINERS[name].title} takes one interval: this is that of {plan.best.strategy!r}; saves to several "
+                f"tiers would yield {100 * (plan.best_goodput - plan.best.goodput_typed):.2f} points more"
+            ]
+        )
     best = _best_for(plan, TRAINERS[name])
     if best.interval_steps is None:
         raise InputError(
@@ -256,6 +271,9 @@ def _below(plans: list[tuple[Spec, Plan]], fail_under: float) -> Iterator[Proble
     """Judge what would be typed: the given intervals if there are any, else the best plan; at the planned scale."""
     for _, plan in plans:
         worst = min(plan.given() or (plan.best,), key=lambda record: record.goodput_typed)
-        if not worst.goodput_typed >= fail_under:
-            text = f"{plan.name}: goodput {worst.goodput_typed:.4f} of {worst.strategy} is below {fail_under:g}"
+        goodput, name = worst.goodput_typed, worst.strategy
+        if not plan.given() and plan.tiers_are_best:
+            goodput, name = plan.best_goodput, "tiers"
+        if not goodput >= fail_under:
+            text = f"{plan.name}: goodput {goodput:.4f} of {name} is below {fail_under:g}"
             yield Problem(f"{text} (asked by --fail-under)")

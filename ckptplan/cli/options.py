@@ -126,3 +126,24 @@ BudgetOption = Annotated[
     float, typer.Option(metavar="SHARE", min=0.0001, max=0.99, help="Share of time of the budget rules.")
 ]
 CodeOption = Annotated[bool, typer.Option("--code", help="Print only the training loop to paste.")]
+
+ScaleGpusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpus", metavar="N,N,...", help="Sizes beside the planned one; by default a series to beyond the peak."
+    ),
+]
+ScalePriceOption = Annotated[
+    float | None,
+    typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Prices useful GPU-hours."),
+]
+WorthOption = Annotated[
+    float | None,
+    typer.Option(metavar="WORTH", min=0.0, help="Worth of a useful GPU-hour: at what size does adding stop paying?"),
+]
+EnergyOption = Annotated[bool, typer.Option("--energy", help="Also the interval of least energy; needs cluster.power.")]
+
+ProbabilityOption = Annotated[
+    str | None, typer.Option(metavar="SHARE", help="Wanted, of finding a clean save; by default that of the spec.")
+]
+EnoughOption = Annotated[bool, typer.Option("--strict", help="Exit 3 if the retention of the spec is not enough.")]

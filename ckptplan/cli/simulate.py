@@ -29,8 +29,11 @@ from ckptplan.cli.options import (
 from ckptplan.errors import InputError, UsageError
 
 _MOST_RUNS = 10_000_000
+TIERS = "tiers"  # names the plan over all tiers, as a strategy
+_SPECTRUM = "failures.classes, storage.tiers, verification or spares"
 
 if TYPE_CHECKING:
+    from ckptplan.plan.case import Case
     from ckptplan.plan.simulation import Simulation
     from ckptplan.spec.reading import Spec
 
@@ -74,6 +77,8 @@ def simulate(
     loaded = load(spec, sets=set_ or [])
     name, interval_s = _chosen(loaded, strategy, interval, steps)
     gaps = None if replay is None else _recorded(replay)
+    if loaded.scenario.has_spectrum:
+        _refuse_what_classes_exclude(replay=replay is not None, jobs=typed(context, "jobs"))
     with _progress() as progress:
         made = simulate_plan(
             loaded.scenario,
@@ -104,6 +109,18 @@ def _refuse_what_would_be_ignored(*, two_intervals: bool, resampled_nothing: boo
         )
 
 
+def _refuse_what_classes_exclude(*, replay: bool, jobs: bool) -> None:
+    if replay:
+        raise UsageError(
+            f"--replay does nothing with {_SPECTRUM}: a record has no classes",
+            hint="leave --replay out, or the groups out of the spec",
+        )
+    if jobs:
+        raise UsageError(
+            f"--jobs does nothing with {_SPECTRUM}: all runs are played side by side", hint="leave --jobs out"
+        )
+
+
 def _recorded(replay: Path) -> tuple[float, ...]:
     from ckptplan.readers.gaps import read_gaps
 
@@ -116,19 +133,35 @@ def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int
     from ckptplan.plan.case import cases_of
 
     cases = {case.save.name: case for case in cases_of(loaded.scenario)}
+    tiers = _tiers(loaded, next(iter(cases.values())))
     if strategy is not None:
-        cases = {one_of(strategy, tuple(cases), "--strategy"): cases[strategy]}
+        one_of(strategy, (*cases, *((TIERS,) if tiers else ())), "--strategy")
     best = max(cases.values(), key=lambda case: case.goodput(case.typed_interval_s))
+    name, typed_s = (best.save.name if strategy is None else strategy), best.typed_interval_s
+    if tiers and (strategy == TIERS or (strategy is None and tiers[1] > best.goodput(typed_s))):
+        name, typed_s = TIERS, tiers[0]
+    elif strategy is not None:
+        typed_s = cases[strategy].typed_interval_s
     if interval is not None:
-        return best.save.name, times([interval], "--interval")[0]
+        return name, times([interval], "--interval")[0]
     if steps is None:
-        return best.save.name, best.typed_interval_s
+        return name, typed_s
     if best.step_time_s is None:
         raise InputError(
             "an interval in steps needs the time of one step",
             hint="add training.step_time to the spec, for example training: {step_time: 5 s}",
         )
-    return best.save.name, steps * best.step_time_s
+    return name, steps * best.step_time_s
+
+
+def _tiers(loaded: Spec, case: Case) -> tuple[float, float] | None:
+    """Work between slots, and goodput, of the best plan over all tiers, if the spec has tiers."""
+    if not loaded.scenario.storage.tiers:
+        return None
+    from ckptplan.plan.tiers.tiering import tiering_of
+
+    found = tiering_of(loaded.scenario, case)
+    return None if found is None else (found.plan.interval_s, found.plan.goodput)
 
 
 def _share(text: str | None) -> float | None:

@@ -76,7 +76,8 @@ def adaptive_plan(
     left_out = _left_out(scenario, cases)
     # The rules know of exponential failures, one save in flight and no surviving copies: all rows are of that.
     cases = [
-        one._replace(law=EXPONENTIAL, host_copy_survives=0.0, save=one.save._replace(in_flight=1)) for one in cases
+        one._replace(law=EXPONENTIAL, host_copy_survives=0.0, spectrum=None, save=one.save._replace(in_flight=1))
+        for one in cases
     ]
     case = max(cases, key=lambda one: one.goodput(one.optimum("exact")))
     prior_s = case.mtbf_s if prior_mtbf_s is None else prior_mtbf_s
@@ -111,6 +112,8 @@ def _left_out(scenario: Scenario, cases: Sequence[Case]) -> tuple[str, ...]:
         found.append("failures.host_copy_survives")
     if any(case.save.in_flight > 1 for case in cases):
         found.append("save[].in_flight (taken as 1)")
+    if scenario.has_spectrum:
+        found.append("failures.classes, storage.tiers, verification and spares (one class, one tier)")
     return tuple(found)
 
 

@@ -68,7 +68,7 @@ def break_even_s(case: Case) -> float:
     """Stall of the blocking save that is as good: by its closed form, or by halving where there is none. [s]."""
     save = case.save
     closed = float(break_even_stall(save.stall_s, save.flush_s, case.speed, case.mtbf_s))
-    if case.is_exponential and case.copy_survives == 0.0 and save.in_flight == 1:
+    if case.is_closed and save.in_flight == 1:
         return closed
     goodput = _best_goodput(case)
     low, high = 0.0, 2.0 * closed

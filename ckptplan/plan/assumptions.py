@@ -54,7 +54,7 @@ def _assumptions(scenario: Scenario, cases: Sequence[Case], scales: Sequence[int
             f"the flush of {', '.join(free)} does not slow training (training_speed_while_flushing is 1); "
             "measured runs lose 2 to 55 %: compare step times inside and outside a save"
         )
-    if any(case.save.mode is Mode.ASYNCHRONOUS for case in cases):
+    if any(case.save.mode is Mode.ASYNCHRONOUS for case in cases) and not scenario.storage.tiers:
         yield _of_host_copies(scenario, cases)
     for case in cases:
         yield from _of_background(case)

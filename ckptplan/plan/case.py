@@ -18,6 +18,7 @@ from ckptplan.interval.steps import whole_steps
 
 if TYPE_CHECKING:
     from ckptplan.plan.account import FailuresOfJob
+    from ckptplan.plan.spectrum.shares import CaseShares, Spectrum
 
 
 class Case(NamedTuple):
@@ -32,6 +33,8 @@ class Case(NamedTuple):
     law: Law = EXPONENTIAL
     nodes: int = 1
     host_copy_survives: float = 0.0
+    replicas: int = 1  # data-parallel ones
+    spectrum: "Spectrum | None" = None  # classes of failures, verification, spares; None: all failures are alike
 
     @property
     def effective_stall_s(self) -> float:
@@ -56,6 +59,11 @@ class Case(NamedTuple):
     def is_exponential(self) -> bool:
         """Whether the failures of the job have no memory."""
         return self.law.name is LawName.EXPONENTIAL
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the closed forms of one tier under one class of exponential failures say everything."""
+        return self.is_exponential and self.copy_survives == 0.0 and self.spectrum is None
 
     @property
     def method(self) -> str:
@@ -97,6 +105,8 @@ class Case(NamedTuple):
     def optimum(self, method: str) -> float:
         """Interval by a method, raised to the floor that the flush sets, in seconds."""
         function = METHODS[method].function
+        if self.spectrum is not None:
+            return max(self._spectrum_optimum(method), self.floor_s)
         if function is None or (method == "exact" and self.copy_survives > 0.0):
             from ckptplan.plan.account import best_interval
 
@@ -109,10 +119,28 @@ class Case(NamedTuple):
             return max(best_s, self.floor_s)
         return max(float(function(self.effective_stall_s, self.mtbf_s)), self.floor_s)
 
-    def shares(self, interval_s: npt.ArrayLike) -> Shares:
+    def _spectrum_optimum(self, method: str) -> float:
+        """Interval by a method under several classes: the first-order ones take all that throws back for failures."""
+        from ckptplan.plan.spectrum.shares import best_interval, rework_mtbf_s, verification
+
+        if self.spectrum is None:
+            return float("nan")
+        mtbf_s = rework_mtbf_s(self, self.spectrum)
+        verify_s, checks = verification(self, self.spectrum)
+        function = METHODS[method].function or METHODS["exact"].function
+        start_s = float(function(self.effective_stall_s + checks * verify_s, mtbf_s)) if function else float("nan")
+        if METHODS[method].accounting == "first order" or not np.isfinite(start_s):
+            return start_s
+        return best_interval(lambda at: self.shares(at).goodput, max(start_s, self.step_time_s or 1e-3))
+
+    def shares(self, interval_s: npt.ArrayLike) -> "Shares | CaseShares":
         """Shares of wall time at one interval or several, by the law of the failures."""
-        if self.is_exponential and self.copy_survives == 0.0:
+        if self.is_closed:
             return self.exponential_shares(interval_s)
+        if self.spectrum is not None:
+            from ckptplan.plan.spectrum.shares import shares_by_class
+
+            return shares_by_class(self, self.spectrum, interval_s)
         from ckptplan.plan.account import shares
 
         return shares(self.failures, interval_s, self.save.stall_s, self.process)
@@ -154,7 +182,7 @@ class Case(NamedTuple):
         if self.step_time_s is None:
             return None
         least = int(ceil_to_whole(np.asarray(self.floor_s / self.step_time_s)))
-        if self.is_exponential and self.copy_survives == 0.0:
+        if self.is_closed:
             chosen = whole_steps(interval_s, self.step_time_s, self.effective_stall_s, self.mtbf_s)
             return max(int(chosen), least)
         from ckptplan.plan.account import steps_near
@@ -164,20 +192,30 @@ class Case(NamedTuple):
 
 
 def cases_of(scenario: Scenario) -> list[Case]:
-    """Every strategy of a scenario, at its scale."""
+    """Every strategy of a scenario, at its scale; a tier that survives everything is one by itself."""
     mtbf_s = float(mtbf_of_job(scenario.failures.mtbf_per_gpu_s, scenario.cluster.gpus))
     restart = restart_cost(scenario)
+    spectrum = None
+    saves = [save_cost(save, scenario) for save in scenario.saves]
+    if scenario.has_spectrum:
+        from ckptplan.plan.spectrum.assembly import mean_recovery, single_tiers, spectrum_of
+
+        spectrum = spectrum_of(scenario, restart)
+        saves += single_tiers(scenario, spectrum)
+        restart = mean_recovery(restart, spectrum, mtbf_s)
     return [
         Case(
             gpus=scenario.cluster.gpus,
             mtbf_s=mtbf_s,
             restart=restart,
-            save=save_cost(save, scenario),
+            save=save,
             strike=scenario.failures_strike,
             step_time_s=scenario.training.step_time_s,
             law=scenario.failures.law,
             nodes=scenario.cluster.nodes,
             host_copy_survives=scenario.failures.host_copy_survives,
+            replicas=scenario.cluster.layout.data * scenario.cluster.layout.replicas,
+            spectrum=spectrum,
         )
-        for save in scenario.saves
+        for save in saves
     ]

@@ -92,7 +92,7 @@ def _expected_loss(case: Case, evidence: Evidence, exposure_s: float, chosen_s: 
 
 def _losses(case: Case, mtbfs: Floats, chosen_s: float) -> Floats:
     """Goodput lost by the chosen interval for each true MTBF."""
-    if not case.is_exponential or case.copy_survives > 0.0:
+    if not case.is_closed:
         truths = [case._replace(mtbf_s=float(mtbf)) for mtbf in mtbfs]
         return np.array([truth.goodput(truth.optimum(case.method)) - truth.goodput(chosen_s) for truth in truths])
     from ckptplan.interval.breakdown import exact_goodput

@@ -12,14 +12,16 @@ from ckptplan.errors import InputError
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import advice, assumptions, refusals, warnings
 from ckptplan.plan.case import Case, cases_of
-from ckptplan.plan.record import CheckpointFacts, FailureFacts, Plan, recommended
-from ckptplan.plan.rows import Money, records_of
+from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, recommended
+from ckptplan.plan.rows import Money, records_of, tier_record
 
 if TYPE_CHECKING:
     from ckptplan.cost.spread import Spread
     from ckptplan.plan.propagation import Rebuild
+    from ckptplan.plan.tiers.tiering import Tiering
 
 METHOD_NAMES = tuple(METHODS)
+ALONE = " alone"  # ends the name of a strategy that is one tier by itself
 
 
 class Unsure(NamedTuple):
@@ -117,7 +119,9 @@ def plan(
 
 def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -> Plan:
     """The plan with what holds for the best strategy from the start of the run to its end."""
-    if scenario.training.work_s is not None:
+    if case.spectrum is not None or scenario.prediction is not None:
+        made = _with_the_spectrum(made, scenario, case, seed)
+    if scenario.training.work_s is not None and case.spectrum is None:
         from ckptplan.plan.run import run_facts
 
         made = made._replace(run=run_facts(scenario, case, made.best.typed_interval_s(made.step_time_s), seed))
@@ -133,6 +137,43 @@ def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -
     return made
 
 
+def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int) -> Plan:
+    """The plan with what each class takes, what guards against it, several tiers, and the run under all of them."""
+    from ckptplan.plan.run import spectrum_run_facts
+    from ckptplan.plan.spectrum.by_class import class_facts, of_shares
+    from ckptplan.plan.spectrum.guards import guard_facts
+    from ckptplan.plan.spectrum.warnings import spectrum_assumptions, spectrum_warnings
+
+    interval_s = made.best.typed_interval_s(made.step_time_s)
+    made = made._replace(classes=class_facts(case, interval_s), guards=guard_facts(scenario, case, interval_s))
+    if case.spectrum is None:
+        return made
+    found = _tiers(made, scenario, case)
+    if found is not None:
+        made = made._replace(tiers=found.plan, records=(*made.records, tier_record(case, found.plan)))
+    best = found if made.tiers_are_best else None
+    if best is not None:
+        interval_s = best.plan.interval_s
+        if len(case.spectrum.classes) > 1:
+            made = made._replace(classes=of_shares(case, case.spectrum, best.shares, best.recovery_s))
+    made = made._replace(run=spectrum_run_facts(scenario, case, interval_s, best, seed))
+    return made._replace(
+        warnings=(*made.warnings, *spectrum_warnings(made, scenario, case)),
+        assumptions=(*made.assumptions, *spectrum_assumptions(scenario, case)),
+    )
+
+
+def _tiers(made: Plan, scenario: Scenario, case: Case) -> "Tiering | None":
+    """The best plan over all tiers, beside the best tier alone."""
+    if not scenario.storage.tiers:
+        return None
+    from ckptplan.plan.tiers.tiering import tiering_of
+
+    alone = [record for record in made.optima() if record.strategy.endswith(ALONE)]
+    single = max(alone, key=lambda record: record.goodput_typed, default=None)
+    return tiering_of(scenario, case, None if single is None else (single.strategy, single.goodput_typed))
+
+
 def _with_spread(made: Plan, scenario: Scenario, unsure: Unsure, seed: int) -> Plan:
     from ckptplan.plan.propagation import propagate
 
@@ -146,8 +187,10 @@ def _with_spread(made: Plan, scenario: Scenario, unsure: Unsure, seed: int) -> P
 def _verified(made: Plan, scenario: Scenario, seed: int) -> Plan:
     from ckptplan.plan.simulation import simulate_plan
 
-    interval_s = made.best.typed_interval_s(made.step_time_s)
-    found = simulate_plan(scenario, strategy=made.best.strategy, interval_s=interval_s, seed=seed)
+    strategy, interval_s = made.best.strategy, made.best.typed_interval_s(made.step_time_s)
+    if made.tiers is not None and made.tiers_are_best:
+        strategy, interval_s = TIERS, made.tiers.interval_s
+    found = simulate_plan(scenario, strategy=strategy, interval_s=interval_s, seed=seed)
     return made._replace(verification=found.prediction)
 
 

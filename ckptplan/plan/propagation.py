@@ -141,7 +141,7 @@ def _outcome(scenario: Scenario | None, strategy: str, interval_s: float) -> tup
 
 def _case(scenario: Scenario, strategy: str) -> Case:
     chosen = tuple(save for save in scenario.saves if save.name == strategy)
-    return cases_of(replace(scenario, saves=chosen))[0]
+    return next(case for case in cases_of(replace(scenario, saves=chosen)) if case.save.name == strategy)
 
 
 def _causes(

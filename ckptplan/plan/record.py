@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from ckptplan.plan.propagation import SpreadFacts
     from ckptplan.plan.run import RunFacts
     from ckptplan.plan.simulation import Prediction
+    from ckptplan.plan.spectrum.by_class import ClassFacts
+    from ckptplan.plan.spectrum.guards import GuardFacts
+    from ckptplan.plan.tiers.tiering import TierPlan
+
+
+TIERS = "tiers"  # names the plan over all tiers, as a strategy
 
 
 class Record(NamedTuple):
@@ -38,6 +44,8 @@ class Record(NamedTuple):
     save_fraction: float
     rework_fraction: float
     restart_fraction: float
+    slow_fraction: float  # to slow nodes
+    waiting_fraction: float  # for nodes, or with replicas missing
     overhead: float
     goodput: float | None
     goodput_exact: float
@@ -103,10 +111,24 @@ class Plan(NamedTuple):
     schedule: "ScheduleFacts | None" = None
     early: "EarlyFacts | None" = None
     verification: "Prediction | None" = None  # a simulation of the best record, if one was asked for
+    classes: "tuple[ClassFacts, ...]" = ()
+    guards: "GuardFacts | None" = None
+    tiers: "TierPlan | None" = None
+
+    @property
+    def tiers_are_best(self) -> bool:
+        """Whether saves to several tiers yield more than the best strategy of one."""
+        return self.tiers is not None and self.tiers.goodput > self.best.goodput_typed
+
+    @property
+    def best_goodput(self) -> float:
+        """What the recommendation yields, typed as it is printed."""
+        return self.tiers.goodput if self.tiers is not None and self.tiers_are_best else self.best.goodput_typed
 
     def optima(self, gpus: int | None = None) -> tuple[Record, ...]:
-        """The recommended record of each strategy at one scale: the exact one if that method was asked for."""
-        here = [r for r in self.records if not r.given and r.gpus == (self.gpus if gpus is None else gpus)]
+        """The recommended record of each strategy of one tier at one scale: the exact one if that was asked for."""
+        wanted = self.gpus if gpus is None else gpus
+        here = [r for r in self.records if not r.given and r.gpus == wanted and r.strategy != TIERS]
         strategies = dict.fromkeys(record.strategy for record in here)
         return tuple(max((r for r in here if r.strategy == name), key=recommended) for name in strategies)
 

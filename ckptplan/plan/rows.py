@@ -1,16 +1,19 @@
 """One flat record per strategy, method and interval: what a case comes out as."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ckptplan.interval.first_order import first_order_shares
+from ckptplan.interval.first_order import FirstOrder, first_order_shares
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import status
 from ckptplan.plan.case import Case
-from ckptplan.plan.record import Record
+from ckptplan.plan.record import TIERS, Record
 from ckptplan.units import HOUR_S
+
+if TYPE_CHECKING:
+    from ckptplan.plan.tiers.tiering import TierPlan
 
 
 class Money(NamedTuple):
@@ -48,7 +51,7 @@ def _record(
     best: float | None = None,
     money: Money | None = None,
 ) -> Record:
-    save, rework, restart, overhead, goodput = _shares(case, method, interval_s)
+    save, rework, restart, slow, waiting, overhead, goodput = _shares(case, method, interval_s)
     by_law = goodput if method in (case.method, "renewal") else None
     exact = case.goodput(interval_s) if by_law is None else by_law
     best_method = method == case.method
@@ -72,6 +75,8 @@ def _record(
         save_fraction=save,
         rework_fraction=rework,
         restart_fraction=restart,
+        slow_fraction=slow,
+        waiting_fraction=waiting,
         overhead=overhead,
         goodput=goodput,
         goodput_exact=exact,
@@ -84,11 +89,53 @@ def _record(
     return row._replace(status=status.of_record(row))
 
 
-def _shares(case: Case, method: str, interval_s: float) -> tuple[float, float, float, float, float | None]:
-    """Save, rework, restart, overhead and goodput by the accounting of the method."""
+def tier_record(case: Case, tiers: "TierPlan") -> Record:
+    """The plan over all tiers as one more record, beside those of single saves; its stall is that of a slot."""
+    lowest, *higher = (tier for tier in tiers.tiers if tier.kept)
+    parts = (tiers.save_fraction, tiers.rework_fraction, tiers.restart_fraction)
+    every = [f"{tier.name} every {tier.every:,} slots" for tier in higher]
+    return Record(
+        strategy=TIERS,
+        method="exact",
+        given=False,
+        asked_interval_s=None,
+        gpus=case.gpus,
+        mtbf_s=case.mtbf_s,
+        restart_total_s=case.restart.total_s,
+        stall_s=lowest.stall_s,
+        flush_s=lowest.flush_s,
+        effective_stall_s=lowest.stall_s,
+        interval_floor_s=0.0,
+        interval_s=tiers.interval_s,
+        interval_steps=tiers.interval_steps,
+        save_fraction=parts[0],
+        rework_fraction=parts[1],
+        restart_fraction=parts[2],
+        slow_fraction=tiers.slow_fraction,
+        waiting_fraction=tiers.waiting_fraction,
+        overhead=1.0 / tiers.goodput - 1.0 if tiers.goodput > 0.0 else float("inf"),
+        goodput=tiers.goodput,
+        goodput_exact=tiers.goodput,
+        goodput_steps=None if tiers.interval_steps is None else tiers.goodput,
+        lost_goodput=None,
+        lost_gpu_hours=None,
+        lost_money=None,
+        status="; ".join([f"to {lowest.name}", *every]),
+    )
+
+
+def _shares(
+    case: Case, method: str, interval_s: float
+) -> tuple[float, float, float, float, float, float, float | None]:
+    """Save, rework, restart, slow, waiting, overhead and goodput by the accounting of the method."""
     if METHODS[method].accounting != "first order":
         s = case.shares(interval_s) if method in (case.method, "renewal") else case.exponential_shares(interval_s)
-        return (float(s.save), float(s.rework), float(s.restart), float(s.overhead), float(s.goodput))
+        slow, waiting = (float(getattr(s, name, 0.0)) for name in ("slow", "waiting"))
+        return (float(s.save), float(s.rework), float(s.restart), slow, waiting, float(s.overhead), float(s.goodput))
+    if case.spectrum is not None:
+        from ckptplan.plan.spectrum.shares import first_order
+
+        return _of_first_order(first_order(case, case.spectrum, interval_s))
     f = first_order_shares(
         interval_s,
         case.save.stall_s,
@@ -97,11 +144,10 @@ def _shares(case: Case, method: str, interval_s: float) -> tuple[float, float, f
         flush=case.save.flush_s,
         speed=case.speed,
     )
+    return _of_first_order(f)
+
+
+def _of_first_order(f: FirstOrder) -> tuple[float, float, float, float, float, float, float | None]:
     goodput = float(f.goodput)
-    return (
-        float(f.save),
-        float(f.rework),
-        float(f.restart),
-        float(f.overhead),
-        None if np.isnan(goodput) else goodput,
-    )
+    terms = (float(f.save), float(f.rework), float(f.restart), 0.0, 0.0, float(f.overhead))
+    return (*terms, None if np.isnan(goodput) else goodput)

@@ -1,7 +1,7 @@
 """A run with an end: when it is done, what it takes, and how its work is divided best."""
 
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -9,8 +9,13 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import Case
 from ckptplan.units import HOUR_S
 
+if TYPE_CHECKING:
+    from ckptplan.plan.tiers.tiering import Tiering
+
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
+SPECTRUM_RUNS = 200  # of several classes or tiers: each event is played by itself
+_MOST_SPECTRUM_FAILURES = 200_000
 _FEWEST_RUNS = 20
 _MOST_FAILURES = 20_000_000  # simulated for one plan, in a second or two
 MANY_NODES = 1_000
@@ -31,7 +36,7 @@ class RunFacts(NamedTuple):
     sd_s: float
     quantiles_s: tuple[float, float, float]  # 5, 50 and 95 %
     failures: float
-    saves: float  # started, aborted ones included
+    saves: float | None  # started, aborted ones included; None: not counted
     gpu_hours: float
     gpu_hours_lost: float
     best_pieces: int | None
@@ -58,7 +63,7 @@ def run_facts(scenario: Scenario, case: Case, interval_s: float, seed: int = 0) 
     if work_s is None:
         return None
     many = case.law.of_nodes and case.nodes > MANY_NODES  # their failures are all but exponential, and slow to simulate
-    closed = (case.is_exponential or many) and case.copy_survives == 0.0
+    closed = (case.is_exponential or many) and case.copy_survives == 0.0 and case.spectrum is None
     figures = _closed(case, work_s, interval_s, seed) if closed else _simulated(case, work_s, interval_s, seed)
     if figures is None or not figures.expected_s <= _LONGEST_S:
         return None
@@ -103,6 +108,51 @@ def _closed(case: Case, work_s: float, interval_s: float, seed: int) -> _Figures
         quantiles_s=(low, middle, high),
         failures=float(counts.failures),
         saves=float(counts.saves_durable + counts.saves_aborted),
+    )
+
+
+def spectrum_run_facts(
+    scenario: Scenario, case: Case, interval_s: float, tiers: "Tiering | None", seed: int = 0
+) -> RunFacts | None:
+    """The run of a case with several classes, or of its tiers; None if its work is not known or it never ends.
+
+    The share of wall time spent waiting for nodes is the predicted one: it lengthens each simulated run as a whole.
+    """
+    from ckptplan.errors import InputError
+    from ckptplan.plan.spectrum.shares import shares_by_class, spectrum_in
+    from ckptplan.plan.spectrum.simulation import spectrum_runs
+
+    work_s = scenario.training.work_s
+    if work_s is None:
+        return None
+    runs = int(min(SPECTRUM_RUNS, _MOST_SPECTRUM_FAILURES * case.mtbf_s / work_s))
+    if runs < _FEWEST_RUNS:
+        return None
+    shares = shares_by_class(case, spectrum_in(case), interval_s) if tiers is None else tiers.shares
+    try:
+        made = spectrum_runs(scenario, case, interval_s, tiers=tiers, runs=runs, seed=seed)
+    except InputError:
+        return None  # it makes no progress: the goodput table says so already
+    from ckptplan.simulate.summary import summarise
+
+    wall = summarise(made.wall_s / (1.0 - float(shares.waiting)))
+    gpu_hours = wall.mean * case.gpus / HOUR_S
+    return RunFacts(
+        strategy=case.save.name if tiers is None else "tiers",
+        interval_s=interval_s,
+        work_s=work_s,
+        expected_s=wall.mean,
+        sd_s=wall.sd,
+        quantiles_s=(wall.p5, wall.p50, wall.p95),
+        failures=float(made.recoveries.mean()),
+        saves=None,
+        gpu_hours=gpu_hours,
+        gpu_hours_lost=gpu_hours - work_s * case.gpus / HOUR_S,
+        best_pieces=None,
+        best_pieces_s=None,
+        end=_end(scenario, wall.mean),
+        runs=made.wall_s.size,
+        taken_as_exponential=False,
     )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckptplan import __version__
-from ckptplan.plan.record import Plan
+from ckptplan.plan.record import TIERS, Plan
 from ckptplan.render.plan_sheet import plan_sheet
 
 SCHEMA = "ckptplan.plan/1"
 LIST_SCHEMA = "ckptplan.plans/1"
+_PLAIN_GUARDS = ("evictions", "skipped_share")
 
 
 def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] = ()) -> dict[str, Any]:
@@ -27,13 +28,7 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
             "restart_s": plan.restart.restart_s,
             "phases_s": dict(plan.restart.phases_s),
         },
-        "best": {
-            "strategy": plan.best.strategy,
-            "method": plan.best.method,
-            "interval_s": plan.best.interval_s,
-            "interval_steps": plan.best.interval_steps,
-            "goodput": plan.best.goodput_typed,
-        },
+        "best": _best(plan),
         "plans": plan_sheet(plan).records(),
         "advice": list(plan.advice),
         "run": _optional(plan.run),
@@ -42,6 +37,9 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
         "schedule": _optional(plan.schedule),
         "early": _optional(plan.early),
         "verification": _optional(plan.verification),
+        "classes": [one._asdict() for one in plan.classes],
+        "guards": _guards(plan),
+        "tiers": _tiers(plan),
         "binds": list(plan.binds),
         "assumptions": list(plan.assumptions),
         "warnings": [*warnings, *plan.warnings],
@@ -51,6 +49,33 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
 def _optional(facts: Any) -> dict[str, Any] | None:
     found: dict[str, Any] | None = None if facts is None else facts._asdict()
     return found
+
+
+def _best(plan: Plan) -> dict[str, Any]:
+    """The recommendation: the best strategy of one tier, or the plan over all of them."""
+    best = plan.best
+    if plan.tiers_are_best:
+        best = next(record for record in plan.records if record.strategy == TIERS)
+    return {
+        "strategy": best.strategy,
+        "method": best.method,
+        "interval_s": best.interval_s,
+        "interval_steps": best.interval_steps,
+        "goodput": best.goodput_typed,
+    }
+
+
+def _guards(plan: Plan) -> dict[str, Any] | None:
+    found = plan.guards
+    if found is None:
+        return None
+    parts = {name: _optional(part) for name, part in found._asdict().items() if name not in _PLAIN_GUARDS}
+    return {**parts, "evictions": [e._asdict() for e in found.evictions], "skipped_share": found.skipped_share}
+
+
+def _tiers(plan: Plan) -> dict[str, Any] | None:
+    made = plan.tiers
+    return None if made is None else {**made._asdict(), "tiers": [tier._asdict() for tier in made.tiers]}
 
 
 def _spread(plan: Plan) -> dict[str, Any] | None:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from ckptplan.errors import printable
 from ckptplan.plan.record import Plan, Record
+from ckptplan.render.class_report import class_sheet, class_title, guards
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
 from ckptplan.render.run_report import how_sure, to_the_end, unequal, verified
 from ckptplan.render.screen import Screen
-from ckptplan.render.sheet import to_markdown
+from ckptplan.render.sheet import Sheet, to_markdown
+from ckptplan.render.tier_report import tier_answer, tier_sheet, tier_title
 from ckptplan.units import format_size, format_time
 
 _COARSE = 0.02  # from here on "= N steps" would be read as a wrong sum
@@ -21,13 +23,16 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     sheet, notes = reading_sheet(plan)
     parts = [
         screen.paragraph(f"{printable(plan.name)} ({_gpus(plan.gpus)})") + "\n",
-        screen.lines(answers(plan)),
+        screen.lines([*answers(plan), *tier_answer(plan)]),
         screen.lines(scales(plan)),
         screen.lines(habits(plan)),
         screen.lines([*map(printable, plan.advice), *verified(plan)]),
         screen.paragraph(facts(plan)) + "\n",
         screen.table(sheet),
         _footnotes(screen, notes),
+        *_table(tier_sheet(plan), tier_title(), screen),
+        *_table(class_sheet(plan), class_title(plan), screen),
+        screen.bullets("What guards the run", guards(plan)),
         screen.bullets("To the end of the run", to_the_end(plan)),
         screen.bullets("How sure this is", how_sure(plan)),
         screen.bullets("What unequal intervals would gain", unequal(plan)),
@@ -41,11 +46,17 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, notes = reading_sheet(plan)
     parts = [f"## {printable(plan.name)} ({_gpus(plan.gpus)})\n"]
-    parts += ["\n".join(f"- {text}" for text in (*answers(plan), *scales(plan), *habits(plan))) + "\n"]
+    parts += [
+        "\n".join(f"- {text}" for text in (*answers(plan), *tier_answer(plan), *scales(plan), *habits(plan))) + "\n"
+    ]
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
         parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
+    for more, title in ((tier_sheet(plan), tier_title()), (class_sheet(plan), class_title(plan))):
+        if more is not None:
+            parts += [title + "\n", to_markdown(more)]
     titled = (
+        ("What guards the run", guards(plan)),
         ("Which way of saving", plan.advice),
         ("By simulation", verified(plan)),
         ("To the end of the run", to_the_end(plan)),
@@ -60,10 +71,14 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     return "\n".join(parts)
 
 
+def _table(sheet: Sheet | None, title: str, screen: Screen) -> list[str]:
+    return [] if sheet is None else [screen.paragraph(title) + "\n", screen.table(sheet)]
+
+
 def answers(plan: Plan) -> list[str]:
     """One sentence per strategy, with the number to type; the best strategy is named."""
     optima = plan.optima()
-    several = len(optima) > 1
+    several = len(optima) > 1 and not plan.tiers_are_best
     return [_answer(plan, record, best=several and record is plan.best) for record in optima]
 
 

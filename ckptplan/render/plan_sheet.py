@@ -26,6 +26,8 @@ _COLUMNS = (
     Column("save_fraction", "save %", hundredths),
     Column("rework_fraction", "rework %", hundredths),
     Column("restart_fraction", "restart %", hundredths),
+    Column("slow_fraction", "slow %", hundredths),
+    Column("waiting_fraction", "waiting %", hundredths),
     Column("overhead", show=None),
     Column("goodput", "goodput %", hundredths),
     Column("goodput_exact", "exact %", hundredths),
@@ -62,7 +64,8 @@ def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
         rows.append(tuple(row))
     if not notes:
         columns[at["status"]] = columns[at["status"]]._replace(show=None)
-    best = frozenset(i for i, record in enumerate(plan.records) if record is plan.best)
+    stressed = plan.records[-1] if plan.tiers_are_best else plan.best
+    best = frozenset(i for i, record in enumerate(plan.records) if record is stressed)
     return Sheet(tuple(columns), tuple(rows), best), notes
 
 
@@ -73,6 +76,9 @@ def _idle_columns(plan: Plan) -> set[str]:
         idle |= {"gpus", "mtbf_s"}
     if all(record.effective_stall_s == record.stall_s for record in records):
         idle |= {"flush_s", "effective_stall_s"}  # a flush that slows nothing stands under "What binds"
+    for share in ("slow_fraction", "waiting_fraction"):
+        if all(getattr(record, share) == 0.0 for record in records):
+            idle |= {share}
     if plan.step_time_s is None:
         idle |= {"interval_steps"}
     if all(record.goodput is not None and abs(record.goodput - record.goodput_exact) < 1e-9 for record in records):

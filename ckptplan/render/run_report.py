@@ -12,6 +12,7 @@ from ckptplan.units import format_time
 
 if TYPE_CHECKING:
     from ckptplan.plan.evidence import EvidenceFacts
+    from ckptplan.plan.run import RunFacts
 
 _WORTH_A_LINE = 0.00005  # of goodput
 
@@ -28,8 +29,7 @@ def to_the_end(plan: Plan) -> list[str]:
     lines = [
         f"{format_time(run.work_s)} of work take {duration(run.expected_s)} with {printable(run.strategy)}, sd "
         f"{duration(run.sd_s)}; 5, 50, 95 %: {low}, {middle}, {high}{basis}",
-        f"{_count(run.failures, 'failure')} and {_count(run.saves, 'save')} are expected; {whole(run.gpu_hours)} "
-        f"GPU-hours, {whole(run.gpu_hours_lost)} of them lost",
+        f"{_events(run)} are expected; {whole(run.gpu_hours)} GPU-hours, {whole(run.gpu_hours_lost)} of them lost",
     ]
     if run.best_pieces is not None and run.best_pieces_s is not None:
         gain = format_time(max(run.expected_s - run.best_pieces_s, 0.0))
@@ -39,6 +39,12 @@ def to_the_end(plan: Plan) -> list[str]:
     if run.end is not None:
         lines.append(f"expected to end on {run.end}")
     return lines
+
+
+def _events(run: RunFacts) -> str:
+    if run.saves is None:
+        return _count(run.failures, "recovery", "recoveries")
+    return f"{_count(run.failures, 'failure')} and {_count(run.saves, 'save')}"
 
 
 def verified(plan: Plan) -> list[str]:
@@ -131,8 +137,8 @@ def _points(share: float) -> str:
     return points(share) if share >= 0.00005 else f"{100 * share:.1g} points" if share > 0 else "nothing"
 
 
-def _count(number: float, noun: str) -> str:
-    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
+def _count(number: float, noun: str, plural: str | None = None) -> str:
+    return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _gpus(count: int) -> str:

@@ -19,7 +19,7 @@ _RUN = {
     "sd_s": TIME,
     "quantiles_s": _three(TIME),
     "failures": TIME,
-    "saves": TIME,
+    "saves": or_null(TIME),
     "gpu_hours": TIME,
     "gpu_hours_lost": TIME,
     "best_pieces": STEPS,
@@ -74,6 +74,7 @@ _VERIFICATION = {
     "simulated": TIME,
     "standard_error": or_null(TIME),
     "z": or_null(NUMBER),
+    "is_exact": {"type": "boolean", "description": "false: a formula that is first order in some causes"},
 }
 
 
@@ -86,6 +87,13 @@ _QUANTITY = {
     "p50": or_null(TIME),
     "p95": or_null(TIME),
     "predicted": or_null(TIME),
+}
+_CAUSE = {
+    "name": TEXT,
+    "lost": {**NUMBER, "description": "share of wall time, over all runs"},
+    "predicted": TIME,
+    "events": {**TIME, "description": "per run"},
+    "unkept": {"type": "integer", "minimum": 0, "description": "rollbacks that found no save left, in all runs"},
 }
 _RULE = {
     "rule": TEXT,
@@ -120,6 +128,7 @@ def simulation() -> dict[str, Any]:
             "precision_reached": {"type": "boolean"},
             "prediction": object_of({**_VERIFICATION, "holds": {"type": "boolean"}}),
             "quantities": {"type": "array", "items": object_of(_QUANTITY)},
+            "causes": {"type": "array", "items": object_of(_CAUSE)},
         }
     )
 

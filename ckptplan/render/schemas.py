@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ckptplan.render import spectrum_schemas
+from ckptplan.render.retain_schemas import retention
 from ckptplan.render.run_schemas import online, simulation, whole_run
+from ckptplan.render.scale_schemas import scaling
 from ckptplan.render.schema_parts import COUNT, MAYBE, SHARE, STEPS, TEXT, TEXTS, TIME, object_of, or_null
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -28,6 +31,8 @@ _RECORD: dict[str, tuple[dict[str, Any], str]] = {
     "save_fraction": (TIME, "share lost to saves, by the method's accounting"),
     "rework_fraction": (TIME, "share lost to repeated work"),
     "restart_fraction": (TIME, "share lost to restarts"),
+    "slow_fraction": (TIME, "share lost to slow nodes; in the rework of a first-order account"),
+    "waiting_fraction": (TIME, "share lost to waiting for nodes, or to replicas that are missing"),
     "overhead": (MAYBE, "first-order sum, or wall/useful - 1 exactly; null if it is not a finite number"),
     "goodput": (_MAYBE_SHARE, "useful share of wall time by the method's accounting; null where not valid"),
     "goodput_exact": (SHARE, "exact goodput of using this interval"),
@@ -88,6 +93,9 @@ def _plan() -> dict[str, Any]:
             "plans": {"type": "array", "items": record_schema()},
             "advice": TEXTS,
             **{name: {"anyOf": [facts, {"type": "null"}]} for name, facts in whole_run().items()},
+            "classes": spectrum_schemas.classes(),
+            "guards": spectrum_schemas.guards(),
+            "tiers": spectrum_schemas.tiers(),
             "binds": TEXTS,
             "assumptions": TEXTS,
             "warnings": TEXTS,
@@ -132,7 +140,15 @@ def _size() -> dict[str, Any]:
 
 
 def output_schema(name: str) -> dict[str, Any]:
-    """The schema of ``plan``, ``plans``, ``size``, ``simulation`` or ``online``."""
-    bodies = {"plan": _plan, "plans": _plans, "size": _size, "simulation": simulation, "online": online}
+    """The schema of ``plan``, ``plans``, ``size``, ``simulation``, ``online``, ``scaling`` or ``retention``."""
+    bodies = {
+        "plan": _plan,
+        "plans": _plans,
+        "size": _size,
+        "simulation": simulation,
+        "online": online,
+        "scaling": scaling,
+        "retention": retention,
+    }
     body = bodies[name]()
     return {"$schema": _DRAFT, "$id": f"urn:ckptplan:{name}:1", "title": f"ckptplan.{name}/1", **body}

@@ -9,7 +9,7 @@ from typing import Any
 from ckptplan import __version__
 from ckptplan.errors import printable
 from ckptplan.plan.simulation import Prediction, Simulation
-from ckptplan.render.numbers import duration, percent, seconds, whole
+from ckptplan.render.numbers import duration, hundredths, percent, seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, plain, to_markdown
 
@@ -41,6 +41,8 @@ _NAMES = {
     "save_fraction": "save",
     "rework_fraction": "rework",
     "restart_fraction": "restart",
+    "slow_fraction": "slow nodes",
+    "waiting_fraction": "waiting for nodes",
     "gross_save_fraction": "save, aborted ones too",
     "gross_rework_fraction": "rework, saves apart",
 }
@@ -53,11 +55,15 @@ def _rows(made: Simulation) -> list[tuple[tuple[Any, ...], Callable[[Any], str]]
         (("wall_s", *_of(made.wall_s), made.predicted_wall_s), duration),
         (("goodput", *_of(made.goodput), made.predicted_goodput), percent),
         (("failures", *_of(made.failures), counts[0]), whole),
-        (("saves", *_of(made.saves), counts[1]), whole),
     ]
-    predicted = {name: float(getattr(shares, name)) for name in shares._fields}
+    if made.saves is not None:
+        found.append((("saves", *_of(made.saves), counts[1]), whole))
+    predicted = {name: float(getattr(shares, name)) for name in made.kept._fields}
     for name, value in made.kept._asdict().items():
         found.append(((f"{name}_fraction", value, *[None] * 5, predicted[name]), percent))
+    for part in made.parts:
+        values = (part.simulated, part.standard_error, *[None] * 4, part.predicted)
+        found.append(((f"{part.name}_fraction", *values), percent))
     for name in ("save", "rework"):
         found.append(((f"gross_{name}_fraction", getattr(made.gross, name), *[None] * 6), percent))
     return found
@@ -86,6 +92,7 @@ def simulation_document(made: Simulation, spec: dict[str, Any]) -> dict[str, Any
         "precision_reached": made.precision_reached,
         "prediction": {**made.prediction._asdict(), "holds": made.prediction.holds},
         "quantities": simulation_sheet(made).records(),
+        "causes": [one._asdict() for one in made.causes],
     }
 
 
@@ -102,6 +109,8 @@ def verdict(one: Prediction) -> str:
             "between runs that could tell an accident from an error"
         )
     holds = "holds" if one.holds else "does not hold"
+    if not one.is_exact:
+        holds += " (first order in what is found late, thrown back, slowed or drained)"
     return (
         f"the formula {holds}: {what} was predicted as {show(one.predicted)} and simulated as {show(one.simulated)}, "
         f"{one.z:+.1f} standard errors apart"
@@ -134,13 +143,34 @@ def _of_long_run(made: Simulation) -> str:
     return "; the runs below begin with a fresh clock, the prediction beside them is for the long run"
 
 
+_CAUSE_COLUMNS = (
+    Column("name", "class", printable, right=False),
+    Column("lost", "lost %", hundredths),
+    Column("predicted", "predicted %", hundredths),
+    Column("events", "events per run", whole),
+    Column("unkept", "no save left", whole),
+)
+
+
+def cause_sheet(made: Simulation) -> Sheet | None:
+    """What each class took, the dearest first; None if all failures are alike."""
+    if not made.causes:
+        return None
+    ordered = sorted(made.causes, key=lambda one: -one.lost)
+    return Sheet(_CAUSE_COLUMNS, tuple(tuple(one) for one in ordered))
+
+
 def report(made: Simulation, screen: Screen) -> str:
     """The whole report for people."""
     title = f"{printable(made.name)} ({whole(made.gpus)} GPU{'' if made.gpus == 1 else 's'})"
-    return "\n".join([screen.paragraph(title) + "\n", screen.lines(answers(made)), screen.table(reading_sheet(made))])
+    parts = [screen.paragraph(title) + "\n", screen.lines(answers(made)), screen.table(reading_sheet(made))]
+    causes = cause_sheet(made)
+    return "\n".join(parts if causes is None else [*parts, screen.table(causes)])
 
 
 def markdown(made: Simulation) -> str:
     """The same as Markdown."""
     lines = "\n".join(f"- {text}" for text in answers(made))
-    return f"## {printable(made.name)}\n\n{lines}\n\n{to_markdown(reading_sheet(made))}"
+    causes = cause_sheet(made)
+    more = "" if causes is None else f"\n{to_markdown(causes)}"
+    return f"## {printable(made.name)}\n\n{lines}\n\n{to_markdown(reading_sheet(made))}{more}"

@@ -63,11 +63,11 @@ def test_methods_lists_all() -> None:
     assert all(name in text for name in METHODS)
 
 
-def test_configs_lists_sixteen_specs_that_run_by_name() -> None:
+def test_configs_lists_eighteen_specs_that_run_by_name() -> None:
     """Each listed name works where a SPEC is asked for."""
     document = json.loads(ckptplan("configs", "--format", "json").out)
     names = [config["name"] for config in document["configs"]]
-    assert len(names) == 16
+    assert len(names) == 18
     assert ckptplan("spec", "check", *names).code == 0
 
 

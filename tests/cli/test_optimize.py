@@ -64,10 +64,11 @@ def test_first_order_rows_reproduce_the_published_table() -> None:
 
 
 def test_exact_rows_sum_to_one() -> None:
-    """Save, rework, restart and goodput of each exact row sum to one, for every shipped config."""
+    """Save, rework, restart, slow, waiting and goodput of each exact row sum to one, for every shipped config."""
     for config in shipped_configs():
         for row in rows(document(config.name), method="exact"):
-            total = sum(row[k] for k in ("save_fraction", "rework_fraction", "restart_fraction", "goodput"))
+            parts = ("save", "rework", "restart", "slow", "waiting")
+            total = row["goodput"] + sum(row[f"{part}_fraction"] for part in parts)
             assert total == pytest.approx(1.0, abs=1e-12)
             assert row["overhead"] == pytest.approx(1 / row["goodput"] - 1, rel=1e-9)
 

@@ -1,0 +1,198 @@
+"""One flat record per way of saving and size: what a run comes out as with that many GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckptplan.errors import InputError
+from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.scale import notes
+from ckptplan.plan.scale.curve import Curve, Size, number
+from ckptplan.units import HOUR_S
+
+if TYPE_CHECKING:
+    from ckptplan.plan.scale.tiers import TieredYield
+    from ckptplan.plan.tiers.tiering import TierPlan
+
+_LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
+_J_PER_MWH = 3.6e9
+
+
+class ScaleRecord(NamedTuple):
+    """One way of saving at one size. Times in seconds; None stands for "not known" or "not there".
+
+    ``useful_gpus`` is the throughput in GPUs of the planned size that lose nothing, ``marginal_gpus`` what one GPU more
+    adds to it. Powers are means over the GPUs. [1, s, money, W]
+    """
+
+    strategy: str
+    gpus: int
+    idle_gpus: int
+    replicas: int
+    mtbf_s: float
+    restart_total_s: float  # downtime and restart
+    stall_s: float | None
+    flush_s: float | None
+    step_time_s: float | None
+    interval_s: float | None  # as typed: whole steps where the step time is known
+    interval_steps: int | None
+    goodput: float
+    waiting_fraction: float  # for nodes, or with replicas missing
+    speed_gpus: float  # throughput without saves and failures
+    useful_gpus: float
+    marginal_gpus: float | None
+    wall_s: float | None  # of the run
+    money: float | None  # that it costs
+    useful_hour_price: float | None
+    next_hour_price: float | None
+    energy_interval_s: float | None  # of least energy
+    energy_interval_steps: int | None
+    energy_goodput: float | None
+    energy_lost_goodput: float | None  # against the interval of least time
+    useful_gpu_power_w: float | None  # per useful GPU, at the interval of least time
+    least_useful_gpu_power_w: float | None
+    energy_saved_fraction: float | None
+    run_energy_mwh: float | None
+    least_run_energy_mwh: float | None
+    energy_accounting: str | None
+    status: str
+
+
+class Asked(NamedTuple):
+    """What else each record is to say."""
+
+    gpu_hour_price: float | None
+    energy: bool
+
+
+def records_at(curve: Curve, gpus: int, asked: Asked) -> Iterator[ScaleRecord]:
+    """Every way of saving at one size."""
+    size = curve.at(gpus)
+    try:
+        cases = [case for case in cases_of(size.scenario) if case.save.name in curve.strategies]
+    except InputError as error:
+        raise InputError([replace(p, message=f"at {gpus:,} GPUs: {p.message}") for p in error.problems]) from error
+    typed = [(case, _typed(case)) for case in cases]
+    for case, found in typed:
+        yield _with_energy(_record(curve, size, case, found, asked), case, size, asked)
+    if curve.tiers in curve.strategies:
+        best, _ = max(typed, key=lambda one: one[1].goodput)
+        yield _of_tiers(curve, size, best, asked)
+
+
+class _Typed(NamedTuple):
+    """The interval that can be typed, and what it yields. [s, 1]."""
+
+    interval_s: float | None
+    goodput: float
+    waiting_fraction: float
+
+
+def _typed(case: Case) -> _Typed:
+    try:
+        interval_s = case.typed_interval_s
+    except InputError:  # no gap between failures is long enough for a restart and a save
+        return _Typed(None, 0.0, 0.0)
+    shares = case.shares(interval_s)
+    return _Typed(interval_s, number(float(shares.goodput)), number(float(getattr(shares, "waiting", 0.0))))
+
+
+def _record(curve: Curve, size: Size, case: Case, typed: _Typed, asked: Asked) -> ScaleRecord:
+    interval_s, goodput, waiting = typed
+    useful = size.speed_gpus * goodput
+    marginal = curve.marginal(case.save.name, size.gpus)
+    wall_s = _wall_s(size, case, interval_s, goodput)
+    price = asked.gpu_hour_price
+    made = ScaleRecord(
+        strategy=case.save.name,
+        gpus=size.gpus,
+        idle_gpus=size.idle_gpus,
+        replicas=size.replicas,
+        mtbf_s=case.mtbf_s,
+        restart_total_s=case.restart.total_s,
+        stall_s=case.save.stall_s,
+        flush_s=case.save.flush_s,
+        step_time_s=case.step_time_s,
+        interval_s=interval_s,
+        interval_steps=None if interval_s is None else case.steps_if_whole(interval_s),
+        goodput=goodput,
+        waiting_fraction=waiting,
+        speed_gpus=size.speed_gpus,
+        useful_gpus=useful,
+        marginal_gpus=marginal,
+        wall_s=wall_s,
+        money=None if price is None or wall_s is None else price * size.gpus * wall_s / HOUR_S,
+        useful_hour_price=None if price is None or useful == 0.0 else price * size.gpus / useful,
+        next_hour_price=None if price is None or marginal is None or marginal <= 0.0 else price / marginal,
+        energy_interval_s=None,
+        energy_interval_steps=None,
+        energy_goodput=None,
+        energy_lost_goodput=None,
+        useful_gpu_power_w=None,
+        least_useful_gpu_power_w=None,
+        energy_saved_fraction=None,
+        run_energy_mwh=None,
+        least_run_energy_mwh=None,
+        energy_accounting=None,
+        status="",
+    )
+    return made._replace(status=notes.status(made, size))
+
+
+def _wall_s(size: Size, case: Case, interval_s: float | None, goodput: float) -> float | None:
+    """Expected time of the run: exact by the closed form, else its work over its goodput. [s]."""
+    work_s = size.scenario.training.work_s
+    if work_s is None or interval_s is None or goodput == 0.0:
+        return None
+    wall_s = work_s / goodput
+    if case.is_closed:
+        from ckptplan.interval.finite import expected_time
+
+        wall_s = float(expected_time(work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
+    return wall_s if wall_s <= _LONGEST_S else None
+
+
+def _of_tiers(curve: Curve, size: Size, case: Case, asked: Asked) -> ScaleRecord:
+    """Saves to several tiers; ``case`` is the best one of a single tier, as `ckptplan.plan.plan` takes it."""
+    plan = _tier_plan(curve, size, case)
+    several = case._replace(save=case.save._replace(name=curve.tiers))
+    typed = _Typed(plan.interval_s, number(plan.goodput), number(plan.waiting_fraction))
+    made = _record(curve, size, several._replace(step_time_s=None), typed, asked)
+    return made._replace(stall_s=None, flush_s=None, step_time_s=case.step_time_s, interval_steps=plan.interval_steps)
+
+
+def _tier_plan(curve: Curve, size: Size, case: Case) -> TierPlan | TieredYield:
+    """The very plan of ``optimize`` at the planned size; one that is as good, and faster to find, at the others."""
+    from ckptplan.plan.scale.tiers import tiers_at
+    from ckptplan.plan.tiers.tiering import tiering_of
+
+    found = tiering_of(size.scenario, case) if size.gpus == curve.planned else None
+    return tiers_at(size.scenario, case, whole_steps=True) if found is None else found.plan
+
+
+def _with_energy(record: ScaleRecord, case: Case, size: Size, asked: Asked) -> ScaleRecord:
+    power = size.scenario.cluster.power
+    if not asked.energy or power is None or record.interval_s is None:
+        return record
+    from ckptplan.plan.scale.energy import energy_facts
+
+    found = energy_facts(case, power, record.interval_s)
+    if found is None:
+        return record
+    per_useful = size.gpus / size.speed_gpus  # GPUs behind one useful one, losses apart
+    work_s = size.scenario.training.work_s
+    mwh = None if work_s is None else size.gpus * work_s / _J_PER_MWH
+    return record._replace(
+        energy_interval_s=found.interval_s,
+        energy_interval_steps=found.interval_steps,
+        energy_goodput=found.goodput,
+        energy_lost_goodput=max(record.goodput - found.goodput, 0.0),
+        useful_gpu_power_w=found.power_time_w * per_useful,
+        least_useful_gpu_power_w=found.power_w * per_useful,
+        energy_saved_fraction=found.saved_fraction,
+        run_energy_mwh=None if mwh is None else found.power_time_w * mwh,
+        least_run_energy_mwh=None if mwh is None else found.power_w * mwh,
+        energy_accounting=found.accounting,
+    )

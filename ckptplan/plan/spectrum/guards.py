@@ -1,0 +1,202 @@
+"""What guards the run beside its saves, judged: watchdog, eviction, verification, spares, prediction."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.cost.classes import FailureKind
+from ckptplan.cost.scenario import Scenario
+from ckptplan.plan.case import Case
+from ckptplan.plan.spectrum.shares import CaseShares, Spectrum, verification
+from ckptplan.plan.spectrum.standby import node_loss_rate
+
+_DAY_S = 86_400.0
+
+
+class WatchdogFacts(NamedTuple):
+    """The timeout in force and the best one, with what each loses per running second. [s, 1]."""
+
+    timeout_s: float
+    lost_fraction: float
+    best_timeout_s: float
+    best_lost_fraction: float
+    false_alarms_per_day: float  # at the timeout in force
+    best_false_alarms_per_day: float
+
+
+class EvictionFacts(NamedTuple):
+    """One class of slow nodes: lost with eviction and without, and the least slow-down for which eviction pays. [1]."""
+
+    name: str
+    lost_fraction: float
+    kept_lost_fraction: float  # if a slow node stayed to the end of the run, or for ever
+    break_even_slowdown: float | None  # None: the run has no known end, so that any slow-down pays in time
+
+
+class VerificationFacts(NamedTuple):
+    """Verified saves against finding errors late. [s, 1]."""
+
+    time_s: float
+    per_save: int
+    goodput: float
+    goodput_without: float
+
+
+class SparesFacts(NamedTuple):
+    """Nodes that stand by, and the two ways to go on when none is left. [1, s]."""
+
+    nodes: int
+    losses_per_day: float
+    waiting_fraction: float  # of the way in force
+    mean_wait_s: float | None  # if the job waits
+    most_waiting: float
+    nodes_needed: int | None
+    elastic_fraction: float | None  # lost if the job shrinks instead; None: no time to reshard is given
+    shrinking_is_better: bool | None
+
+
+class PredictionFacts(NamedTuple):
+    """A predictor, to first order: what it saves, the period with it, and when to trust it. [s, 1]."""
+
+    interval_s: float
+    trust_after_s: float
+    waste: float
+    waste_without: float
+
+
+class GuardFacts(NamedTuple):
+    """What is known of each guard; None for what the spec does not speak of."""
+
+    watchdog: WatchdogFacts | None
+    evictions: tuple[EvictionFacts, ...]
+    verification: VerificationFacts | None
+    spares: SparesFacts | None
+    prediction: PredictionFacts | None
+    skipped_share: float | None  # of the data, by loss spikes
+
+
+def guard_facts(scenario: Scenario, case: Case, interval_s: float) -> GuardFacts | None:
+    """The guards of a case at one interval; None if there are none."""
+    from ckptplan.plan.spectrum.by_class import skipped_share
+
+    spectrum = case.spectrum
+    prediction = None if scenario.prediction is None else _prediction(scenario, case)
+    if spectrum is None:
+        return None if prediction is None else GuardFacts(None, (), None, None, prediction, None)
+    found = case.shares(interval_s)
+    if not isinstance(found, CaseShares):
+        return None
+    facts = GuardFacts(
+        watchdog=_watchdog(scenario, case, spectrum, interval_s),
+        evictions=tuple(_evictions(scenario, case, spectrum)),
+        verification=_verification(case, spectrum, interval_s),
+        spares=_spares(case, spectrum, found),
+        prediction=prediction,
+        skipped_share=skipped_share(case, spectrum),
+    )
+    return None if facts == GuardFacts(None, (), None, None, None, None) else facts
+
+
+def _watchdog(scenario: Scenario, case: Case, spectrum: Spectrum, interval_s: float) -> WatchdogFacts | None:
+    """The best timeout from the rate of hangs and that of false alarms."""
+    dog = scenario.failures.watchdog
+    hangs = [one for one in spectrum.classes if one.kind is FailureKind.HANG]
+    if dog is None or dog.false_alarms_per_s is None or not hangs:
+        return None
+    from ckptplan.interval.watchdog import ExponentialTail, best_timeout, watchdog_cost
+
+    step_s = case.step_time_s or 1.0
+    rate = sum(one.rate_per_s(case.mtbf_s) for one in hangs)
+    tail = ExponentialTail(dog.seen_at_s, dog.false_alarms_per_s * step_s, dog.decay_s)
+    process = {
+        "hang_rate": rate,
+        "step_time": step_s,
+        "restart": float(np.mean([one.restart_s for one in hangs])),
+        "rework": interval_s / 2.0,
+    }
+    timeout_s = hangs[0].downtime_s if dog.timeout_s is None else dog.timeout_s
+    now = watchdog_cost(timeout_s, tail, **process)
+    best = best_timeout(tail, least=dog.seen_at_s, **process)
+    best_s = float(best.timeout_s)
+    return WatchdogFacts(
+        timeout_s=timeout_s,
+        lost_fraction=float(now.hang + now.false_alarm),
+        best_timeout_s=best_s,
+        best_lost_fraction=float(best.cost.hang + best.cost.false_alarm),
+        false_alarms_per_day=_alarms_per_day(dog.false_alarms_per_s, timeout_s - dog.seen_at_s, dog.decay_s),
+        best_false_alarms_per_day=_alarms_per_day(dog.false_alarms_per_s, best_s - dog.seen_at_s, dog.decay_s),
+    )
+
+
+def _alarms_per_day(rate_per_s: float, longer_s: float, decay_s: float) -> float:
+    return float(rate_per_s * _DAY_S * np.exp(-longer_s / decay_s))
+
+
+def _evictions(scenario: Scenario, case: Case, spectrum: Spectrum) -> list[EvictionFacts]:
+    from ckptplan.interval.stragglers import break_even_slowdown, eviction_worth
+
+    found = []
+    work_s = scenario.training.work_s
+    for one in spectrum.classes:
+        if one.kind is not FailureKind.SLOW:
+            continue
+        of_node_s = case.nodes / one.rate_per_s(case.mtbf_s)
+        cost = {"stall": case.save.stall_s + case.save.flush_s, "restart": one.recovery_s}
+        run_s = np.inf if work_s is None else work_s
+        worth = eviction_worth(1.0 + one.slowdown, case.nodes, of_node_s, found_after=one.delay_s, run=run_s, **cost)
+        least = None if work_s is None else float(break_even_slowdown(work_s, **cost)) - 1.0
+        found.append(EvictionFacts(one.name, float(worth.evicting), float(worth.keeping), least))
+    return found
+
+
+def _verification(case: Case, spectrum: Spectrum, interval_s: float) -> VerificationFacts | None:
+    if spectrum.verification is None:
+        return None
+    time_s, per_save = verification(case, spectrum)
+    without = case._replace(spectrum=spectrum._replace(verification=None))
+    return VerificationFacts(time_s, per_save, case.goodput(interval_s), without.goodput(without.typed_interval_s))
+
+
+def _spares(case: Case, spectrum: Spectrum, found: CaseShares) -> SparesFacts | None:
+    spares = spectrum.spares
+    if spares is None:
+        return None
+    from ckptplan.plan.spectrum.standby import mean_wait_s, spares_needed, waiting_share
+
+    rate = float(node_loss_rate(spectrum.classes, case, found.spectrum))
+    waits = spares._replace(reshard_s=None)
+    waiting = float(waiting_share(waits, spectrum.classes, case, found.spectrum))
+    elastic = None
+    if spares.reshard_s is not None:
+        elastic = float(waiting_share(spares, spectrum.classes, case, found.spectrum))
+    return SparesFacts(
+        nodes=spares.nodes,
+        losses_per_day=rate * _DAY_S,
+        waiting_fraction=float(found.waiting),
+        mean_wait_s=None if spares.always_failing else mean_wait_s(spares, rate),
+        most_waiting=spares.most_waiting,
+        nodes_needed=spares_needed(spares, spectrum.classes, case, rate),
+        elastic_fraction=elastic,
+        shrinking_is_better=None if elastic is None else elastic < waiting,
+    )
+
+
+def _prediction(scenario: Scenario, case: Case) -> PredictionFacts | None:
+    from ckptplan.interval.prediction import prediction_period, predictor_worth
+
+    given = scenario.prediction
+    if given is None:
+        return None
+    stall_s = case.effective_stall_s
+    save_s = stall_s if given.save_s is None else given.save_s
+    process = {"recall": given.recall, "precision": given.precision, "proactive_stall": save_s}
+    period = prediction_period(stall_s, case.mtbf_s, **process)
+    worth = predictor_worth(stall_s, case.mtbf_s, recovery=case.restart.total_s, **process)
+    return PredictionFacts(
+        interval_s=float(period.interval_s),
+        trust_after_s=float(period.trust_after_s),
+        waste=float(worth.waste_with),
+        waste_without=float(worth.waste_without),
+    )

@@ -1,0 +1,114 @@
+"""A case with its classes, or a plan over several tiers, as the simulator of the fault spectrum plays it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckptplan.cost.classes import ClassCost
+from ckptplan.errors import InputError
+from ckptplan.interval.spectrum import Behaviour
+from ckptplan.plan.case import Case
+from ckptplan.plan.spectrum.shares import Spectrum, behaviours, spectrum_in, verification
+from ckptplan.plan.tiers.tiering import Tiering
+from ckptplan.simulate.spectrum.causes import Cause, FailStop, Noticed, Silent, Slow, Spike
+from ckptplan.simulate.spectrum.process import SpectrumProcess
+
+
+def process_of_case(case: Case, interval_s: float) -> SpectrumProcess:
+    """One tier of saves.
+
+    Raises
+    ------
+    InputError
+        The case has several saves in flight, which is not played with classes.
+    """
+    spectrum, save = spectrum_in(case), case.save
+    if save.in_flight > 1:
+        raise InputError(
+            f"{save.name}: several saves in flight are not simulated together with failure classes",
+            hint="write in_flight: 1",
+        )
+    verify_s, checks = verification(case, spectrum)
+    verified = spectrum.verification is not None
+    kinds = behaviours(case, spectrum)
+    return SpectrumProcess(
+        interval_s=interval_s,
+        slot_stall_s=(save.stall_s,),
+        restart_s=(case.restart.restart_s,),
+        causes=tuple(
+            _cause(case, one, kind, levels=(1.0,), restart_s=one.restart_s, last_save_s=save.stall_s + save.flush_s)
+            for one, kind in zip(spectrum.classes, kinds, strict=True)
+        ),
+        flush_s=(save.flush_s,),
+        speed=(case.speed,),
+        strike=case.strike,
+        verifications=checks if verified else 0,
+        verify_s=verify_s if verified else 0.0,
+    )
+
+
+def process_of_tiers(case: Case, tiering: Tiering, interval_s: float) -> SpectrumProcess:
+    """Saves to several tiers, every check standing before a save to the last one, as a part of its stall.
+
+    A restart takes as long as its class and the tier say; the simulator knows one restart per tier, and one recovery
+    per class, so that each class plays its own mean.
+    """
+    spectrum = spectrum_in(case)
+    last_save_s = tiering.slot_stall_s[-1] + sum(tier.flush_s for tier in tiering.costs)
+    kinds = behaviours(case, spectrum)
+    return SpectrumProcess(
+        interval_s=interval_s,
+        slot_stall_s=tiering.slot_stall_s,
+        restart_s=_restart_by_tier(case, spectrum, tiering),
+        causes=tuple(
+            _cause(case, one, kind, levels=_levels(tiering, k), restart_s=None, last_save_s=last_save_s)
+            for k, (one, kind) in enumerate(zip(spectrum.classes, kinds, strict=True))
+        ),
+        every=tiering.every,
+        flush_s=tuple(tier.flush_s for tier in tiering.costs),
+        speed=tuple(tier.speed for tier in tiering.costs),
+        strike=case.strike,
+    )
+
+
+def _levels(tiering: Tiering, index: int) -> tuple[float, ...]:
+    """Probability of each kept tier to be the lowest one that survives a class."""
+    return tuple(float(v) for v in np.diff(tiering.survival[index], prepend=0.0))
+
+
+def _restart_by_tier(case: Case, spectrum: Spectrum, tiering: Tiering) -> tuple[float, ...]:
+    """Restart from each tier, averaged over the classes that go back to it. [s]."""
+    rates = np.array([one.rate_per_s(case.mtbf_s) for one in spectrum.classes])
+    weights = np.diff(tiering.survival, axis=1, prepend=0.0) * rates[:, None] + 1e-300
+    return tuple(float(v) for v in (weights * tiering.restart_s).sum(axis=0) / weights.sum(axis=0))
+
+
+def _cause(
+    case: Case,
+    one: ClassCost,
+    kind: Behaviour,
+    *,
+    levels: tuple[float, ...],
+    restart_s: float | None,
+    last_save_s: float,
+) -> Cause:
+    """One class as a cause."""
+    rate = one.rate_per_s(case.mtbf_s)
+    mtbf_s = 1.0 / rate if rate > 0.0 else float("inf")
+    match kind:
+        case Behaviour.SPIKE:
+            # Spikes come at steps: on average half a step nearer to the last save than a point in time is.
+            back_s = max(one.back_s - 0.5 * (case.step_time_s or 0.0), 0.0)
+            return Spike(one.name, mtbf_s, back_s, one.lag_s, one.downtime_s, restart_s)
+        case Behaviour.SLOW:
+            late = (one.slowdown, one.delay_s, one.delay_is_fixed)
+            return Slow(one.name, mtbf_s, *late, last_save_s, None, one.downtime_s, restart_s)
+        case Behaviour.NOTICED:
+            notice_s = float("inf")  # long enough, or it would be a stop
+            return Noticed(one.name, mtbf_s, notice_s, last_save_s, None, one.downtime_s, restart_s)
+        case Behaviour.VERIFIED:
+            return Silent(one.name, mtbf_s, downtime_s=one.downtime_s, restart_s=restart_s)
+        case Behaviour.LATE:
+            return Silent(one.name, mtbf_s, one.delay_s, one.delay_is_fixed, True, one.downtime_s, restart_s)
+        case Behaviour.STOP:
+            return FailStop(one.name, mtbf_s, levels, one.downtime_s, restart_s)

@@ -1,0 +1,1 @@
+"""Several tiers: the best pattern of saves over them, and what each tier is worth."""

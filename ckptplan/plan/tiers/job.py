@@ -1,0 +1,129 @@
+"""Tiers and failures of one case as the formulas of several tiers take them, and the best pattern for them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ckptplan.cost.tiers import TierCost
+from ckptplan.interval.recovery import RecoveryParts, recovery_parts
+from ckptplan.interval.spectrum import Behaviour
+from ckptplan.interval.tier_cases import TieredSaves
+from ckptplan.interval.tier_patterns import BestPattern, best_pattern
+from ckptplan.interval.tier_recovery import Causes
+from ckptplan.plan.case import Case
+from ckptplan.plan.spectrum.shares import Spectrum, causes_of
+
+_LARGEST_RATIOS = (64, 512)  # saves of one tier in one of the next: all of the first are tried, more if these are few
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class TierJob(NamedTuple):
+    """One case with all tiers. A class that a tier survives in part is a cause of two levels."""
+
+    case: Case
+    spectrum: Spectrum
+    costs: tuple[TierCost, ...]
+    saves: TieredSaves  # spikes count as stops: they set how often to save as well
+    of_class: tuple[int, ...]  # of each cause
+    available: Bools  # tiers with room for a save
+
+
+class Pattern(NamedTuple):
+    """The best pattern of a job, over its kept tiers."""
+
+    best: BestPattern
+    kept: npt.NDArray[np.intp]
+    every: tuple[int, ...]
+    slot_stall_s: tuple[float, ...]
+
+
+def job_of(case: Case, spectrum: Spectrum, costs: tuple[TierCost, ...]) -> TierJob:
+    """The tiers of a case under its stops and spikes."""
+    kinds = causes_of(case, spectrum).behaviours
+    restarts = restarts_s(spectrum, costs)
+    rates, levels, unstruck, struck, of_class = [], [], [], [], []
+    for index, one in enumerate(spectrum.classes):
+        if kinds[index] in (Behaviour.SLOW, Behaviour.NOTICED):
+            continue
+        there = np.diff([0.0, *(tier.survival[index] for tier in costs)])
+        for level in np.flatnonzero(there > 0.0):
+            parts = recovery_parts(one.downtime_s, restarts[index], case.strike)
+            rates.append(one.rate_per_s(case.mtbf_s) * there[level])
+            levels.append(int(level) + 1)
+            unstruck.append(parts.unstruck)
+            struck.append(parts.struck)
+            of_class.append(index)
+    causes = Causes(np.array(rates), levels, RecoveryParts(np.array(unstruck), np.array(struck)))
+    available = np.array([tier.fits != 0 for tier in costs])
+    return TierJob(case, spectrum, costs, _saves(spectrum, costs, causes), tuple(of_class), available)
+
+
+def _saves(spectrum: Spectrum, costs: tuple[TierCost, ...], causes: Causes) -> TieredSaves:
+    """Stalls and drains; a check stands before each save to the last tier, which keeps a history."""
+    slow = np.array([(1.0 - tier.speed) * tier.flush_s for tier in costs])
+    check = np.zeros(len(costs))
+    if spectrum.verification is not None:
+        check[-1] = spectrum.verification.time_s
+    return TieredSaves(
+        stall=np.array([tier.stall_s for tier in costs]) + slow + check,
+        causes=causes,
+        alone_stall=np.array([tier.alone_stall_s for tier in costs]) + slow + check,
+        exposed=np.array([tier.speed * tier.flush_s for tier in costs]),
+        flush=np.array([tier.flush_s for tier in costs]),
+    )
+
+
+def restarts_s(spectrum: Spectrum, costs: tuple[TierCost, ...]) -> Floats:
+    """Restart of each class from each tier: that of the class, with the time to load from the tier. [s]."""
+    rows = []
+    for one in spectrum.classes:
+        without = None if one.load_s is None else one.restart_s - one.load_s
+        rows.append(
+            [one.restart_s if tier.load_s is None or without is None else without + tier.load_s for tier in costs]
+        )
+    return np.array(rows)
+
+
+def pattern_of(job: TierJob) -> Pattern:
+    """The best pattern over the tiers that have room for a save."""
+    best = best_of(job, job.available)
+    kept = np.flatnonzero(best.kept)
+    slots = np.cumsum(_added(job, best.kept)[kept])
+    return Pattern(best, kept, tuple(int(best.every[k]) for k in kept), tuple(float(v) for v in slots))
+
+
+def best_of(job: TierJob, these: Bools) -> BestPattern:
+    """The best pattern over some of the tiers."""
+    for largest in _LARGEST_RATIOS:
+        found = best_pattern(only(job.saves, these), step_time_s=job.case.step_time_s, largest_ratio=largest)
+        every = found.every[found.kept]
+        if not (every[1:] >= largest * every[:-1]).any():
+            break
+    in_kept, in_every = np.zeros(these.shape, dtype=np.bool_), np.full(these.shape, np.nan)
+    in_kept[these], in_every[these] = found.kept, found.every
+    return found._replace(kept=in_kept, every=in_every)
+
+
+def only(saves: TieredSaves, these: Bools) -> TieredSaves:
+    """The same job with some of its tiers: what went back to another one goes back to the next."""
+    rate, level, recovery = saves.causes
+    here = np.flatnonzero(these)
+    moved = np.searchsorted(here, np.asarray(level) - 1) + 1
+    causes = Causes(rate, moved, RecoveryParts(*(part[:, here] for part in recovery)))
+    stall, alone, exposed, flush = (
+        np.asarray(v)[here] for v in (saves.stall, saves.alone_stall, saves.exposed, saves.flush)
+    )
+    return TieredSaves(stall, causes, saves.slot_cost, alone, exposed, flush)
+
+
+def _added(job: TierJob, kept: Bools) -> Floats:
+    """Stall that each kept level adds to a slot; the lowest pays for the copy-out. [s]."""
+    added = np.where(kept, np.asarray(job.saves.stall, dtype=np.float64), 0.0)
+    lowest = int(np.argmax(kept))
+    added[lowest] = np.asarray(job.saves.alone_stall)[lowest]
+    return np.asarray(added)

@@ -21,6 +21,8 @@ HELP_PAGES = (
     "",
     "optimize",
     "simulate",
+    "scale",
+    "retain",
     "online",
     "size",
     "methods",
@@ -31,7 +33,7 @@ HELP_PAGES = (
     "spec show",
     "spec schema",
 )
-SCHEMAS = ("spec", "plan", "plans", "size", "simulation", "online")
+SCHEMAS = ("spec", "plan", "plans", "size", "simulation", "online", "scaling", "retention")
 
 
 def pages() -> list[Path]:

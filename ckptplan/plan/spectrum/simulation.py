@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ckptplan.plan.record import TIERS
 from ckptplan.plan.refusals import refuse
 from ckptplan.plan.simulation import CausePlayed, Part, Prediction, Progress, Simulation
 from ckptplan.plan.spectrum.by_class import ClassFacts, of_shares
-from ckptplan.plan.spectrum.process import process_of_case, process_of_tiers
+from ckptplan.plan.spectrum.process import kept_by, process_of_case, process_of_tiers
 from ckptplan.plan.spectrum.shares import CaseShares, Spectrum, shares_by_class, spectrum_in
 from ckptplan.plan.spectrum.standby import node_loss_rate
 from ckptplan.plan.tiers.tiering import Tiering, tiering_of
@@ -25,7 +26,7 @@ from ckptplan.simulate.spectrum.runs import SpectrumRuns, simulate_spectrum_runs
 from ckptplan.simulate.spectrum.shares import SpectrumShares
 from ckptplan.simulate.summary import MeanShares, standard_errors, summarise
 
-_RECOVERIES = 400_000
+_RECOVERIES = 200_000
 _WITHOUT_END = 100  # MTBFs of work in a run whose end is not known
 
 
@@ -107,7 +108,7 @@ def _played(scenario: Scenario, strategy: str, interval_s: float, *, strict: boo
     interval_s = case.raised(interval_s)
     spectrum = spectrum_in(case)
     shares = shares_by_class(case, spectrum, interval_s)
-    process = process_of_case(case, interval_s)
+    process = kept_by(scenario.retention, process_of_case(case, interval_s), _period_s(shares, interval_s))
     is_exact = all(one.behaviour in {"stop", "verified"} for one in of_shares(case, spectrum, shares))
     is_exact &= not (spectrum.verification is not None and case.save.flush_s > 0.0)
     return _Played(case, spectrum, process, shares, of_shares(case, spectrum, shares), strategy, is_exact)
@@ -118,10 +119,17 @@ def _of_tiers(scenario: Scenario, case: Case, interval_s: float) -> _Played:
     if found is None:
         raise InputError("the spec has no tiers", hint="write storage: {tiers: ...}")
     classes = of_shares(case, spectrum, found.shares, found.recovery_s)
+    last_s = found.plan.interval_s * found.every[-1]
     process = process_of_tiers(case, found, found.plan.interval_s)
+    process = kept_by(scenario.retention, process, _period_s(found.shares, last_s))
     drained = any(tier.flush_s > 0.0 for tier in found.costs)
     is_exact = not drained and all(one.behaviour == "stop" for one in classes)
     return _Played(case, spectrum, process, found.shares, classes, TIERS, is_exact)
+
+
+def _period_s(shares: CaseShares, interval_s: float) -> float:
+    """Running time from save to save. [s]."""
+    return interval_s * (1.0 + float(shares.spectrum.save / shares.spectrum.useful))
 
 
 def _waiting(played: _Played, seed: int) -> Share:
@@ -191,12 +199,20 @@ def _described(
         predicted_counts=None,
         precision=made.precision,
         precision_reached=made.precision_reached,
-        notes=tuple(f"{played.case.save.name}: {note}" for note in played.case.save.notes)
-        if played.strategy != TIERS
-        else (),
+        notes=tuple(_notes(scenario, played)),
         parts=_parts(kept.slow, waiting, shares, rest),
         causes=_causes(played, made, rest),
     )
+
+
+def _notes(scenario: Scenario, played: _Played) -> Iterator[str]:
+    """What is doubtful about the save, and what of the spec is not played."""
+    if played.strategy != TIERS:
+        yield from (f"{played.case.save.name}: {note}" for note in played.case.save.notes)
+    if scenario.retention is not None and scenario.retention.then_every_s is not None:
+        yield "the sparser saves of retention (then_every) are not played: ckptplan retain reckons what they are worth"
+    if scenario.prediction is not None:
+        yield "prediction is not played: what it is worth stands in optimize, to first order"
 
 
 def _four(shares: SpectrumShares, rest: float) -> MeanShares:

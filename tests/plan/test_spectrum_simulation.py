@@ -1,0 +1,101 @@
+"""Plans of the fault spectrum against runs played out: goodput, waiting, what each class takes, and what is kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckptplan.cost.scenario import Scenario
+from ckptplan.plan import plan
+from ckptplan.plan.case import cases_of
+from ckptplan.plan.simulation import Simulation, simulate_plan
+from ckptplan.plan.spectrum.simulation import simulate_spectrum_plan
+from ckptplan.render.schemas import output_schema
+from ckptplan.render.simulation_report import simulation_document
+from tests.plan import test_tiering
+from tests.plan.test_spectrum import EVERY_KIND, scenario
+
+
+def simulated(run: Scenario, strategy: str = "background", runs: int = 60) -> Simulation:
+    """One strategy at its recommended interval."""
+    case = next((case for case in cases_of(run) if case.save.name == strategy), None)
+    interval_s = test_tiering.made(run).plan.interval_s if case is None else case.typed_interval_s
+    return simulate_plan(run, strategy=strategy, interval_s=interval_s, runs=runs)
+
+
+@pytest.mark.parametrize("strategy", ["blocking", "background"])
+@pytest.mark.parametrize("more", ["", "verification: {time: 10 s}", "spares: {nodes: 4, repair: 12 h}"])
+def test_every_kind_of_class_is_played_as_predicted(strategy: str, more: str) -> None:
+    """With every kind of class the goodput is within a tenth of a point, and the classes lose what was predicted."""
+    made = simulated(scenario(EVERY_KIND, more), strategy)
+    found = made.prediction
+    assert not found.is_exact
+    assert found.holds
+    assert found.simulated == pytest.approx(found.predicted, abs=1e-3 + 4 * found.standard_error)
+    assert sum(one.lost for one in made.causes) == pytest.approx(sum(one.predicted for one in made.causes), rel=0.2)
+
+
+def test_crashes_alone_are_exact() -> None:
+    """Classes that stop the run, with recoveries of their own, are within four standard errors of the formula."""
+    made = simulated(scenario("kind: hang, share: 20 %, detect: 30 min\nname: lost rack, share: 10 %, total: 2 h"))
+    assert made.prediction.is_exact
+    assert abs(made.prediction.z) < 4.0
+
+
+@pytest.mark.parametrize("reshard", ["", ", reshard: 2 min"])
+def test_waiting_and_shrinking_are_simulated(reshard: str) -> None:
+    """The share of time that is lost for want of nodes is that of a simulated pool."""
+    made = simulated(scenario("", f"spares: {{nodes: 3, repair: 12 h{reshard}}}"))
+    (waiting,) = (part for part in made.parts if part.name == "waiting")
+    assert waiting.predicted > 0.0005
+    # Shrinking is an approximation, good to two tenths of a percent.
+    assert abs(waiting.simulated - waiting.predicted) < 4.0 * waiting.standard_error + (0.002 if reshard else 0.0)
+
+
+def test_tiers_without_drains_are_exact() -> None:
+    """Crashes over blocking tiers are within four standard errors of the Markov chain."""
+    run = test_tiering.scenario(test_tiering.MEMORY, test_tiering.FILES)
+    made = simulated(run, "tiers")
+    assert made.prediction.is_exact
+    assert abs(made.prediction.z) < 4.0
+    assert made.strategy == "tiers"
+
+
+def test_too_few_saves_kept_are_counted() -> None:
+    """With far fewer saves than retain asks for, rollbacks find none; with enough, hardly any do."""
+    few, enough = (
+        simulated(scenario("kind: silent corruption, share: 5 %, detect: 4 h", f"retention: {{keep: {keep}}}"))
+        for keep in (5, 4000)
+    )
+    lost = {one.name: one.unkept for one in few.causes}
+    assert lost["silent corruption"] > 0
+    assert sum(one.unkept for one in enough.causes) == 0
+
+
+def test_the_document_has_its_schema_and_the_seed_decides() -> None:
+    """The JSON document is valid, and two runs of one seed are equal."""
+    import jsonschema
+
+    run = scenario(EVERY_KIND, "spares: {nodes: 4, repair: 12 h}")
+    one = simulated(run, runs=20)
+    document, again = (json.loads(json.dumps(simulation_document(made, {}))) for made in (one, simulated(run, runs=20)))
+    assert document == again
+    jsonschema.validate(document, output_schema("simulation"))
+    assert {cause["name"] for cause in document["causes"]} == {cause.name for cause in one.causes}
+
+
+def test_verify_of_a_plan_plays_its_tiers() -> None:
+    """A plan that recommends tiers is verified with them."""
+    made = plan(test_tiering.scenario(test_tiering.MEMORY, test_tiering.FILES), verify=True)
+    assert made.tiers_are_best
+    assert made.verification is not None
+    assert made.verification.predicted == pytest.approx(made.best_goodput, rel=1e-9)
+
+
+def test_an_unknown_strategy_of_a_spec_without_tiers() -> None:
+    """Tiers cannot be played where there are none."""
+    from ckptplan.errors import InputError
+
+    with pytest.raises(InputError, match="no tiers"):
+        simulate_spectrum_plan(scenario(EVERY_KIND), strategy="tiers", interval_s=100.0, runs=5)

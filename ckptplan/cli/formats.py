@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,23 @@ def defaults(spec: Spec) -> list[str]:
     matters = {"model.state", "cluster.layout.shard", "cluster.gpus_per_node", "restart.total"}
     saves = enumerate(spec.scenario.saves)
     matters |= {f"save[{i}].copy_bandwidth" for i, save in saves if save.stall_s is None}
-    return [f"{v.key}: {v.text} (default)" for v in spec.values if v.origin == "default" and v.key in matters]
+    found = [f"{v.key}: {v.text} (default)" for v in spec.values if v.origin == "default" and v.key in matters]
+    return [*found, *_of_classes(spec)] if spec.scenario.failures.classes else found
+
+
+_OF_A_KIND = ("detect", "slowdown", "notice", "back_steps", "lag_steps", "skipped_batches")
+
+
+def _of_classes(spec: Spec) -> Iterator[str]:
+    """What each class left to the defaults of its kind, and where these come from."""
+    from ckptplan.cost.classes import BUILT_IN
+
+    texts = {v.key: v.text for v in spec.values if v.origin == "default"}
+    for index, one in enumerate(spec.scenario.failures.classes):
+        path = f"failures.classes[{index}]"
+        left = [f"{key} {texts[f'{path}.{key}']}" for key in _OF_A_KIND if f"{path}.{key}" in texts]
+        if left:
+            yield f"{one.name}: {', '.join(left)} (default; {BUILT_IN[one.kind].source})"
 
 
 def sheet_as(format_: Format, sheet: Sheet, document: Mapping[str, object], output: Path | None) -> str:

@@ -119,7 +119,8 @@ def plan(
 
 def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -> Plan:
     """The plan with what holds for the best strategy from the start of the run to its end."""
-    if case.spectrum is not None or scenario.prediction is not None:
+    has_guards = scenario.prediction is not None or scenario.training.step_noise > 0.0
+    if case.spectrum is not None or has_guards:
         made = _with_the_spectrum(made, scenario, case, seed)
     if scenario.training.work_s is not None and case.spectrum is None:
         from ckptplan.plan.run import run_facts

@@ -65,6 +65,11 @@ def _guards(found: GuardFacts) -> Iterator[str]:
         yield from _spares(found.spares)
     if found.prediction is not None:
         yield _prediction(found.prediction)
+    if found.slowest_rank is not None:
+        yield (
+            f"each step waits for the slowest rank, which takes {percent(found.slowest_rank)} longer than the mean of "
+            "one: that is in the step time already, and grows with the GPUs (ckptplan scale)"
+        )
     if found.skipped_share:
         yield f"loss spikes skip {percent(found.skipped_share)} of the data: that costs data, not time"
 

@@ -11,7 +11,7 @@ from ckptplan.render.plan_sheet import plan_sheet
 
 SCHEMA = "ckptplan.plan/1"
 LIST_SCHEMA = "ckptplan.plans/1"
-_PLAIN_GUARDS = ("evictions", "skipped_share")
+_PLAIN_GUARDS = ("evictions", "skipped_share", "slowest_rank")
 
 
 def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] = ()) -> dict[str, Any]:
@@ -70,7 +70,8 @@ def _guards(plan: Plan) -> dict[str, Any] | None:
     if found is None:
         return None
     parts = {name: _optional(part) for name, part in found._asdict().items() if name not in _PLAIN_GUARDS}
-    return {**parts, "evictions": [e._asdict() for e in found.evictions], "skipped_share": found.skipped_share}
+    plain = {"skipped_share": found.skipped_share, "slowest_rank": found.slowest_rank}
+    return {**parts, "evictions": [e._asdict() for e in found.evictions], **plain}
 
 
 def _tiers(plan: Plan) -> dict[str, Any] | None:

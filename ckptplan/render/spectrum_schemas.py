@@ -102,6 +102,7 @@ def guards() -> dict[str, Any]:
                 **{name: or_null(object_of(part)) for name, part in parts.items()},
                 "evictions": {"type": "array", "items": object_of(_EVICTION)},
                 "skipped_share": or_null(TIME),
+                "slowest_rank": {**MAYBE, "description": "a step takes this much longer than a rank's mean [1]"},
             }
         )
     )

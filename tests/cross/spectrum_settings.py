@@ -11,7 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.cost.scenario import Strike
+from ckptplan.interval.recovery import recovery_parts
 from ckptplan.interval.spectrum import Behaviour, Causes, SpectrumShares, spectrum_shares
+from ckptplan.interval.tier_chain import TierShares, tier_shares
+from ckptplan.interval.tier_recovery import Causes as TierCauses
 from ckptplan.simulate.spectrum.causes import Cause, FailStop, Noticed, Silent, Slow, Spike
 from ckptplan.simulate.spectrum.long_run import SpectrumLongRun, simulate_spectrum
 from ckptplan.simulate.spectrum.process import SpectrumProcess
@@ -102,6 +105,39 @@ class Setting(NamedTuple):
                 return Noticed(name, mtbf_s, float("inf"), last_s, None, one.downtime, one.restart)
 
 
+class Drained(NamedTuple):
+    """Two tiers, the second one drained from the first; crashes that the first one survives, and others. [s, 1]."""
+
+    name: str
+    interval: float
+    every: int
+    stall: float
+    flush: float
+    speed: float
+    rates: tuple[float, float]
+    restart: tuple[float, float] = (60.0, 600.0)
+
+    def predicted(self) -> TierShares:
+        """By the Markov chain, the drain as work at risk."""
+        causes = TierCauses(self.rates, [1, 2], recovery_parts(0.0, [self.restart] * 2, Strike.DR))
+        slow = (1.0 - self.speed) * self.flush
+        exposed = [0.0, self.speed * self.flush]
+        return tier_shares(self.interval, [1, self.every], [self.stall, self.stall + slow], causes, exposed=exposed)
+
+    def simulated(self, failures: int, seed: int = 0) -> SpectrumLongRun:
+        """By the process."""
+        process = SpectrumProcess(
+            interval_s=self.interval,
+            slot_stall_s=(self.stall, self.stall),
+            restart_s=self.restart,
+            causes=tuple(FailStop(f"level {k + 1}", 1.0 / rate, k + 1) for k, rate in enumerate(self.rates)),
+            every=(1, self.every),
+            flush_s=(0.0, self.flush),
+            speed=(1.0, self.speed),
+        )
+        return simulate_spectrum(process, failures=failures, seed=seed)
+
+
 CRASH = One(STOP, 8e-5, 60.0, 400.0)
 HANG = One(STOP, 1e-5, 900.0, 300.0)
 ERROR = One(LATE, 2e-6, 0.0, 400.0, delay=14_400.0)
@@ -175,10 +211,17 @@ FIRST_ORDER = (
 )
 
 
+DRAINED = (
+    Drained("two tiers, a drain of 400 s every 1,200 s", 300.0, 4, 2.0, 400.0, 0.95, (5e-5, 1.66666666667e-5)),
+    Drained("two tiers, a drain of 20 s every 1,340 s", 20.0, 67, 0.02, 20.0, 0.98, (8.5e-5, 5e-6)),
+    Drained("two tiers, a drain of 30 min every 40 min", 240.0, 10, 5.0, 1800.0, 0.9, (4e-5, 4e-5)),
+)
+
+
 def table(failures: int = 4_000_000) -> str:
     """The measured error of the first-order forms, as a Markdown table."""
     lines = ["| setting | predicted % | simulated % | std. error | difference, points |", "|---|---:|---:|---:|---:|"]
-    for setting in FIRST_ORDER:
+    for setting in (*FIRST_ORDER, *DRAINED):
         predicted, made = float(setting.predicted().useful), setting.simulated(failures)
         off, error = 100.0 * (predicted - made.goodput), 100.0 * made.goodput_error
         numbers = f"{100 * predicted:.3f} | {100 * made.goodput:.3f} | {error:.3f} | {off:+.3f}"

@@ -75,6 +75,7 @@ class GuardFacts(NamedTuple):
     spares: SparesFacts | None
     prediction: PredictionFacts | None
     skipped_share: float | None  # of the data, by loss spikes
+    slowest_rank: float | None = None  # a step takes this much longer than a rank's mean; in the step time already
 
 
 def guard_facts(scenario: Scenario, case: Case, interval_s: float) -> GuardFacts | None:
@@ -83,8 +84,10 @@ def guard_facts(scenario: Scenario, case: Case, interval_s: float) -> GuardFacts
 
     spectrum = case.spectrum
     prediction = None if scenario.prediction is None else _prediction(scenario, case)
+    slowest = _slowest_rank(scenario)
     if spectrum is None:
-        return None if prediction is None else GuardFacts(None, (), None, None, prediction, None)
+        known = prediction is not None or slowest is not None
+        return GuardFacts(None, (), None, None, prediction, None, slowest) if known else None
     found = case.shares(interval_s)
     if not isinstance(found, CaseShares):
         return None
@@ -95,8 +98,20 @@ def guard_facts(scenario: Scenario, case: Case, interval_s: float) -> GuardFacts
         spares=_spares(case, spectrum, found),
         prediction=prediction,
         skipped_share=skipped_share(case, spectrum),
+        slowest_rank=slowest,
     )
     return None if facts == GuardFacts(None, (), None, None, None, None) else facts
+
+
+def _slowest_rank(scenario: Scenario) -> float | None:
+    """How much longer than its mean the slowest of all ranks takes for a step, if the noise is known. [1]."""
+    training = scenario.training
+    if training.step_noise == 0.0:
+        return None
+    from ckptplan.cost.stragglers import Noise, slowdown_from_cv
+
+    noise = Noise.EXPONENTIAL if training.noise_is_exponential else Noise.NORMAL
+    return float(slowdown_from_cv(training.step_noise, scenario.cluster.gpus, noise)) - 1.0
 
 
 def _watchdog(scenario: Scenario, case: Case, spectrum: Spectrum, interval_s: float) -> WatchdogFacts | None:

@@ -182,7 +182,8 @@ def _over_a_cycle(rule: Thinning, delay: _Delay) -> tuple[float, float, float, f
     # beyond this age nothing is wanted any more, and every open stage has kept one
     widest = max(stage.every for stage in rule.stages)
     reach = math.ceil(min(max(ends), delay.certain + _NEGLIGIBLE * delay.mean + widest + 2.0))
-    rows = max(1, _BLOCK // (1 + sum(reach // stage.every for stage in rule.stages)))
+    most = sum(int(min(end, reach)) // stage.every for end, stage in zip(ends, rule.stages, strict=True))
+    rows = max(1, _BLOCK // (1 + most))
     missing = work = extra = 0.0
     for piece in _pieces([*ends, delay.certain]):
         for start in range(0, length, rows):

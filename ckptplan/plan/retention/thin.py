@@ -17,7 +17,7 @@ from ckptplan.interval.thinning_choice import thinning_for
 from ckptplan.plan.retention.given import typed_time
 from ckptplan.plan.retention.rules import Late, holds, leaves, missing_of
 
-_MOST_NEEDED = 30_000  # newest saves, beyond which the thinnest rule is not looked for: it would take minutes
+_MOST_NEEDED = 300_000  # newest saves, beyond which the thinnest rule is not looked for: it would take minutes
 _NAMED = 5  # spacings of a rule that are all named
 
 

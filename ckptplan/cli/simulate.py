@@ -29,12 +29,12 @@ from ckptplan.cli.options import (
 from ckptplan.errors import InputError, UsageError
 
 _MOST_RUNS = 10_000_000
-TIERS = "tiers"  # names the plan over all tiers, as a strategy
 _SPECTRUM = "failures.classes, storage.tiers, verification or spares"
 
 if TYPE_CHECKING:
     from ckptplan.plan.case import Case
     from ckptplan.plan.simulation import Simulation
+    from ckptplan.plan.tiers.tiering import TierPlan
     from ckptplan.spec.reading import Spec
 
 
@@ -131,6 +131,7 @@ def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int
     """Strategy and interval: as asked for, else as recommended."""
     from ckptplan.cli.choices import one_of, times
     from ckptplan.plan.case import cases_of
+    from ckptplan.plan.record import TIERS
 
     cases = {case.save.name: case for case in cases_of(loaded.scenario)}
     tiers = _tiers(loaded, next(iter(cases.values())))
@@ -138,8 +139,8 @@ def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int
         one_of(strategy, (*cases, *((TIERS,) if tiers else ())), "--strategy")
     best = max(cases.values(), key=lambda case: case.goodput(case.typed_interval_s))
     name, typed_s = (best.save.name if strategy is None else strategy), best.typed_interval_s
-    if tiers and (strategy == TIERS or (strategy is None and tiers[1] > best.goodput(typed_s))):
-        name, typed_s = TIERS, tiers[0]
+    if tiers and (strategy == TIERS or (strategy is None and tiers.beats(best.goodput(typed_s)))):
+        name, typed_s = TIERS, tiers.interval_s
     elif strategy is not None:
         typed_s = cases[strategy].typed_interval_s
     if interval is not None:
@@ -154,14 +155,14 @@ def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int
     return name, steps * best.step_time_s
 
 
-def _tiers(loaded: Spec, case: Case) -> tuple[float, float] | None:
-    """Work between slots, and goodput, of the best plan over all tiers, if the spec has tiers."""
+def _tiers(loaded: Spec, case: Case) -> TierPlan | None:
+    """The best plan over all tiers, if the spec has tiers."""
     if not loaded.scenario.storage.tiers:
         return None
     from ckptplan.plan.tiers.tiering import tiering_of
 
     found = tiering_of(loaded.scenario, case)
-    return None if found is None else (found.plan.interval_s, found.plan.goodput)
+    return None if found is None else found.plan
 
 
 def _share(text: str | None) -> float | None:

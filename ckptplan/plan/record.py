@@ -118,7 +118,7 @@ class Plan(NamedTuple):
     @property
     def tiers_are_best(self) -> bool:
         """Whether saves to several tiers yield more than the best strategy of one."""
-        return self.tiers is not None and self.tiers.goodput > self.best.goodput_typed
+        return self.tiers is not None and self.tiers.beats(self.best.goodput_typed)
 
     @property
     def best_goodput(self) -> float:

@@ -67,6 +67,9 @@ def _refuse_equal_names(record: Record, count: int) -> None:
                 f"the name {shown(name)} is taken by save[{first[name]}]",
                 "give every strategy its own name",
             )
+        elif name == "tiers" and record.fields.lengths.get("storage.tiers"):
+            at = f"{path}.name" if record.fields.has(f"{path}.name") else path
+            record.fields.fault(at, "the name tiers is kept for the plan over storage.tiers", "give it another name")
 
 
 def _save(record: Record, path: str) -> Save | None:

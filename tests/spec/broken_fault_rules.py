@@ -160,6 +160,8 @@ FAULTY_CHECKS = [
     _text("last tier lost with a node", "{kind: file system, bandwidth: 100 GB/s}",
           "{kind: local ssd, name: scratch, stall: 9 s}", 14, "storage.tiers[2]",
           "the last tier, scratch, does not survive silent corruption and other", "a file system or an object store"),
+    _text("a strategy named tiers", "verification: {time: 30 s}", "save: [{name: tiers, stall: 60 s}]", 15,
+          "save[0].name", "kept for the plan over storage.tiers", "another name"),
     _peer("more replicas than nodes", "replicas: 65", ".replicas", "of which the job has 64", "write 2 to 64"),
     _peer("more lost than there are", "lost_at_once: 65", ".lost_at_once", "of which the job has 64", "write 1 to 64"),
     _retention("then for too short", "keep_all: 7 d, then_every: 2 h, then_for: 6 h", ".then_for",

@@ -77,7 +77,7 @@ def saving_of(scenario: Scenario, *, strategy: str | None = None, interval_s: fl
         return _of_case(scenario, cases[strategy], interval_s)
     best = max(cases.values(), key=lambda case: case.goodput(case.typed_interval_s))
     tiering = tiering_of(scenario, best)
-    if tiering is None or (strategy is None and not tiering.plan.goodput > best.goodput(best.typed_interval_s)):
+    if tiering is None or (strategy is None and not tiering.plan.beats(best.goodput(best.typed_interval_s))):
         return _of_case(scenario, best, interval_s)
     at_interval = tiering if interval_s is None else tiering_of(scenario, best, interval_s=interval_s)
     return _of_tiers(best, at_interval or tiering, interval_s)

@@ -96,7 +96,7 @@ def scaling(
         work_s=scenario.training.work_s,
         gpu_hour_price=gpu_hour_price,
         useful_hour_worth=useful_hour_worth,
-        best=max(planned, key=lambda one: one.goodput).strategy,
+        best=_best(planned),
         peaks=peaks,
         records=records,
         batch=batch,
@@ -106,3 +106,9 @@ def scaling(
         ),
         warnings=notes.warnings(curve, records, peaks, batch),
     )
+
+
+def _best(planned: Sequence[ScaleRecord]) -> str:
+    """The strategy that yields most at the planned size; the first one where two differ by rounding only."""
+    most = max(one.goodput for one in planned)
+    return next(one.strategy for one in planned if one.goodput >= most * (1.0 - 1e-9))

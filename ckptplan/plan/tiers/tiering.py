@@ -22,6 +22,8 @@ from ckptplan.plan.spectrum.shares import CaseShares, best_interval, causes_of, 
 from ckptplan.plan.tiers.facts import TierFacts, facts_of
 from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of, only, pattern_of, restarts_s
 
+_ROUNDING = 1e-9  # of goodput
+
 
 class TierPlan(NamedTuple):
     """The best pattern over all tiers, and what it yields."""
@@ -39,6 +41,10 @@ class TierPlan(NamedTuple):
     single_goodput: float | None
     first_order_goodput: float  # of the failures alone, by the sum over the tiers
     exact_goodput: float  # of the same, by the Markov chain
+
+    def beats(self, goodput: float) -> bool:
+        """Whether saves to several tiers yield more than a single save: one tier by itself is a single save."""
+        return sum(tier.kept for tier in self.tiers) > 1 and self.goodput > goodput * (1.0 + _ROUNDING)
 
 
 class Tiering(NamedTuple):

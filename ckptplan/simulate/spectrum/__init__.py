@@ -13,11 +13,12 @@ strikes a recovery starts it anew, on its own terms, with the higher of the two 
 
 A silent error makes the state and all later saves dirty, until a verification or a delay finds it: then training goes
 back to the newest clean save that is kept, on a level that serves it. Verifications stand before every save, or only
-before those on a level or a higher one; the levels below then hold what has not been verified. Going back further undoes the error; a dirty save brings it back with the
-rest of its delay. While a state is corrupt, further errors count for nothing. A loss spike comes with new work only, is
-noticed some work later, and takes training back to the newest kept save before it. A slow node slows all of training
-until it is found, one at a time; its eviction, and an interruption with notice, is a planned save, durable on all
-levels at the end of its stall, and a recovery without rework. A planned save leaves the rhythm of the others as it is.
+before those on a level or a higher one; the levels below then hold what has not been verified. Going back further
+undoes the error; a dirty save brings it back with the rest of its delay. While a state is corrupt, further errors count
+for nothing. A loss spike comes with new work only, is noticed some work later, and takes training back to the newest
+kept save before it. A slow node slows all of training until it is found, one at a time; its eviction, and an
+interruption with notice, is a planned save, durable on all levels at the end of its stall, and a recovery without
+rework. A planned save leaves the rhythm of the others as it is.
 
 Each level keeps its newest saves; a planned one is extra, until the level has a newer one. A rollback deletes the saves
 after it. The clock of errors and spikes runs with work, all others with training; they stand still in recoveries, but

@@ -86,10 +86,11 @@ def with_strategies(scenario: Scenario, names: Sequence[str] | None) -> Scenario
     """The scenario with only the strategies asked for."""
     if not names:
         return scenario
+    from ckptplan.plan.case import cases_of
+
     tiers = ("tiers",) if scenario.storage.tiers else ()
-    valid = (*(save.name for save in scenario.saves), *tiers)
-    wanted = {one_of(name, valid, "--strategy") for name in names}
-    kept = tuple(save for save in scenario.saves if save.name in wanted)
-    if tiers and "tiers" not in wanted:
-        return replace(scenario, saves=kept, storage=replace(scenario.storage, tiers=()))
-    return replace(scenario, saves=kept)
+    # Without tiers the names are known before any cost is.
+    names_known = [case.save.name for case in cases_of(scenario)] if tiers else [save.name for save in scenario.saves]
+    valid = (*names_known, *tiers)
+    wanted = tuple(dict.fromkeys(one_of(name, valid, "--strategy") for name in names))
+    return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted), strategies=wanted)

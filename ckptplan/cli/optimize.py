@@ -83,6 +83,7 @@ def optimize(
         strict=strict,
         seed=seed,
         verify=verify,
+        whole_run=not (quiet or trainer),
     )
     if quiet:
         text = "".join(f"{_number(plan)}\n" for _, plan in plans)
@@ -148,6 +149,7 @@ def _plan_all(
     strict: bool,
     seed: int,
     verify: bool,
+    whole_run: bool,
 ) -> list[tuple[Spec, Plan]]:
     # Here, near the top of the call stack: deeper down, Python 3.11 maps and unmaps a chunk of its stack 1,500 times
     # while numpy is imported, which takes as long as the rest of the plan.
@@ -176,6 +178,7 @@ def _plan_all(
                 unsure=Unsure(spec.spreads, spec.with_values) if spec.spreads else None,
                 verify=verify,
                 seed=seed,
+                whole_run=whole_run,
             ),
         )
         for spec in loaded
@@ -269,8 +272,13 @@ def _check(plans: list[tuple[Spec, Plan]], fail_under: float | None) -> None:
 
 def _below(plans: list[tuple[Spec, Plan]], fail_under: float) -> Iterator[Problem]:
     """Judge what would be typed: the given intervals if there are any, else the best plan; at the planned scale."""
+    from ckptplan.plan.record import TIERS
+
     for _, plan in plans:
-        worst = min(plan.given() or (plan.best,), key=lambda record: record.goodput_typed)
+        given = plan.given()
+        if plan.tiers is not None:  # what is typed is then the interval between slots
+            given = tuple(record for record in given if record.strategy == TIERS) or given
+        worst = min(given or (plan.best,), key=lambda record: record.goodput_typed)
         goodput, name = worst.goodput_typed, worst.strategy
         if not plan.given() and plan.tiers_are_best:
             goodput, name = plan.best_goodput, "tiers"

@@ -25,6 +25,7 @@ def size(
     loaded = load(spec, sets=set_ or [])
     scenario = loaded.scenario
     notes = [f"{cost.name}: {note}" for cost in size_report.costs(scenario) for note in cost.notes]
+    notes += [note for tier in size_report.costs_of_tiers(scenario) for note in tier.notes]
     text = text_as(
         format_,
         output,

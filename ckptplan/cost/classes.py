@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ckptplan.cost.protection import Watchdog
     from ckptplan.cost.restart import RestartCost
     from ckptplan.cost.scenario import Scenario
 
 OTHER = "other"
+FALSE_ALARM = "false alarm"  # of the watchdog
 WATCHDOG_TIMEOUT_S = 600.0
 
 
@@ -160,9 +162,27 @@ def class_costs(scenario: Scenario, restart: RestartCost) -> tuple[ClassCost, ..
     """
     found = [_cost(one, scenario, restart) for one in scenario.failures.classes if one.share != 0.0]
     rest = 1.0 - sum(one.share for one in found)
+    found += _false_alarms(scenario, found)
     if found and rest > 1e-9:
         found.append(unnamed(rest, restart))
     return tuple(found)
+
+
+def _false_alarms(scenario: Scenario, found: Sequence[ClassCost]) -> list[ClassCost]:
+    """Healthy pauses that the watchdog kills: one more class of stops, rarer the longer its timeout is.
+
+    Each costs the timeout, until the pause is taken for a hang, and the recovery from one.
+    """
+    dog, hang = scenario.failures.watchdog, next((one for one in found if one.kind is FailureKind.HANG), None)
+    if dog is None or hang is None or not dog.false_alarms_per_s or any(one.name == FALSE_ALARM for one in found):
+        return []
+    rate = dog.false_alarms_at(timeout_s(dog, hang), scenario.training.step_time_s)
+    return [hang._replace(name=FALSE_ALARM, kind=FailureKind.CRASH, share=0.0, own_rate_per_s=rate)]
+
+
+def timeout_s(dog: Watchdog, hang: ClassCost) -> float:
+    """The timeout in force: that of the watchdog, else the detection of the hangs. [s]."""
+    return hang.downtime_s if dog.timeout_s is None else dog.timeout_s
 
 
 def unnamed(share: float, restart: RestartCost) -> ClassCost:

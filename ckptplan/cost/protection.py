@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
@@ -16,6 +17,17 @@ class Watchdog(NamedTuple):
     false_alarms_per_s: float | None = None
     seen_at_s: float = 0.0
     decay_s: float = 0.0
+
+    def false_alarms_at(self, timeout_s: float, step_time_s: float | None) -> float:
+        """False alarms at a timeout; below the one at which they were seen the same law is taken, one per step at most.
+
+        [1/s]
+        """
+        most = math.inf if not step_time_s else 1.0 / step_time_s
+        if not self.false_alarms_per_s:
+            return 0.0
+        grown = math.log(self.false_alarms_per_s) + (self.seen_at_s - timeout_s) / self.decay_s
+        return min(math.exp(min(grown, 700.0)), most)
 
 
 class Verification(NamedTuple):

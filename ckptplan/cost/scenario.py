@@ -295,6 +295,7 @@ class Scenario:
     retention: "Retention | None" = None
     spares: "Spares | None" = None
     prediction: "Prediction | None" = None
+    strategies: tuple[str, ...] | None = None  # only these ways of saving; None: all
 
     @property
     def has_spectrum(self) -> bool:

@@ -23,6 +23,7 @@ class TierKind(StrEnum):
 
 MEMORY = {TierKind.HOST, TierKind.PEER}  # holds the newest save and the one under way, and no history
 _OF_NODE = {*MEMORY, TierKind.LOCAL}
+_TAKES_NODES = {Loss.NODE, Loss.NODES}
 BACK_PAST_SEVERAL = {FailureKind.SILENT, FailureKind.SPIKE}  # the newest save is of no use after these
 _SURVIVES = {
     TierKind.HOST: {Loss.PROCESS},
@@ -77,7 +78,8 @@ def survival(tier: Tier, one: FailureClass | ClassCost, nodes: int) -> float:
     -------
     float
         1 or 0 by the kind of the tier and what the class loses, or as ``survives`` says. For peer memory, a loss of a
-        node counts the share of them that takes several at once, and one of several nodes is always such a one. [1]
+        node counts the share of them that takes several at once, and one of several nodes is always such a one. A
+        class that takes the process or the memory only is none of them: the copies on other nodes are there. [1]
 
     Raises
     ------
@@ -86,7 +88,7 @@ def survival(tier: Tier, one: FailureClass | ClassCost, nodes: int) -> float:
     """
     if not _is_there(tier, one):
         return 0.0
-    if tier.kind is not TierKind.PEER or one.loses is Loss.PROCESS:
+    if tier.kind is not TierKind.PEER or one.loses not in _TAKES_NODES:
         return 1.0
     kept = _kept_by_peers(tier, nodes)
     return kept if one.loses is Loss.NODES else 1.0 - tier.simultaneous * (1.0 - kept)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,14 @@ class BestPattern(NamedTuple):
     goodput: Floats  # (...,) [1]
     single_interval_s: Floats  # (...,) best work between saves to the top level alone [s]
     single_goodput: Floats  # (...,) there [1]
+
+
+class SubsetYield(NamedTuple):
+    """The best pattern of one choice of levels."""
+
+    kept: Bools  # (L,)
+    every: Floats  # (L,) nan for a dropped level [1]
+    found: PatternYields
 
 
 def best_pattern(
@@ -114,17 +123,49 @@ def pattern_goodputs(saves: TieredSaves, every: npt.ArrayLike, *, step_time_s: f
     return PatternYields(*result)
 
 
-def _best_of_job(job: TieredSaves, step_time_s: float | None, largest_ratio: int, all_patterns: bool) -> BestPattern:
-    """The best pattern of one job; the first subset is the top level alone."""
-    best: BestPattern | None = None
+def best_by_subset(
+    saves: TieredSaves, *, step_time_s: float | None = None, largest_ratio: int = LARGEST_RATIO
+) -> tuple[SubsetYield, ...]:
+    """The best pattern of every choice of levels of one job, fewest levels first.
+
+    Parameters
+    ----------
+    saves : TieredSaves
+        One job.
+    step_time_s, largest_ratio
+        As for `best_pattern`. [s, 1]
+
+    Returns
+    -------
+    tuple of SubsetYield
+        The top level alone stands first.
+    """
+    return tuple(_by_subset(in_full(saves), step_time_s, largest_ratio, False))
+
+
+def _by_subset(
+    job: TieredSaves, step_time_s: float | None, largest_ratio: int, all_patterns: bool
+) -> Iterator[SubsetYield]:
     for mask in all_subsets(len(np.asarray(job.stall))):
         every, found = _best_of_levels(kept_case(job, mask), step_time_s, largest_ratio, all_patterns)
-        single = found[::2] if best is None else best[-2:]
-        if best is None or found.goodput > best.goodput * (1.0 + _TIE):
-            in_place = np.full(mask.shape, np.nan)
-            in_place[mask] = every
-            best = BestPattern(mask, in_place, *found, *single)
-    return cast("BestPattern", best)
+        in_place = np.full(mask.shape, np.nan)
+        in_place[mask] = every
+        yield SubsetYield(mask, in_place, found)
+
+
+def best_of_subsets(found: Iterable[SubsetYield]) -> BestPattern:
+    """The best of several choices of levels, the first of which is the top level alone; fewer levels where they tie."""
+    first, *others = found
+    best = first
+    for one in others:
+        if one.found.goodput > best.found.goodput * (1.0 + _TIE):
+            best = one
+    return BestPattern(best.kept, best.every, *best.found, *first.found[::2])
+
+
+def _best_of_job(job: TieredSaves, step_time_s: float | None, largest_ratio: int, all_patterns: bool) -> BestPattern:
+    """The best pattern of one job."""
+    return best_of_subsets(_by_subset(job, step_time_s, largest_ratio, all_patterns))
 
 
 def _best_of_levels(

@@ -76,7 +76,13 @@ def adaptive_plan(
     left_out = _left_out(scenario, cases)
     # The rules know of exponential failures, one save in flight and no surviving copies: all rows are of that.
     cases = [
-        one._replace(law=EXPONENTIAL, host_copy_survives=0.0, spectrum=None, save=one.save._replace(in_flight=1))
+        one._replace(
+            law=EXPONENTIAL,
+            host_copy_survives=0.0,
+            mtbf_s=one.stops_mtbf_s,
+            spectrum=None,
+            save=one.save._replace(in_flight=1),
+        )
         for one in cases
     ]
     case = max(cases, key=lambda one: one.goodput(one.optimum("exact")))

@@ -89,4 +89,6 @@ def _blocking(case: Case, stall_s: float) -> Case:
 
 
 def _best_goodput(case: Case) -> float:
+    if case.spectrum is not None:  # waiting for nodes is the same for both
+        case = case._replace(spectrum=case.spectrum._replace(spares=None))
     return case.goodput(case.optimum(case.method))

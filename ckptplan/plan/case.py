@@ -66,6 +66,15 @@ class Case(NamedTuple):
         return self.is_exponential and self.copy_survives == 0.0 and self.spectrum is None
 
     @property
+    def stops_mtbf_s(self) -> float:
+        """Mean time between all failures that stop the run, of whatever class. [s]."""
+        if self.spectrum is None:
+            return self.mtbf_s
+        from ckptplan.plan.spectrum.shares import stops_mtbf_s
+
+        return stops_mtbf_s(self, self.spectrum)
+
+    @property
     def method(self) -> str:
         """The method that knows all of the law of the failures."""
         return "exact" if self.is_exponential else "renewal"
@@ -196,12 +205,14 @@ def cases_of(scenario: Scenario) -> list[Case]:
     mtbf_s = float(mtbf_of_job(scenario.failures.mtbf_per_gpu_s, scenario.cluster.gpus))
     restart = restart_cost(scenario)
     spectrum = None
-    saves = [save_cost(save, scenario) for save in scenario.saves]
+    wanted = scenario.strategies
+    saves = [save_cost(save, scenario) for save in scenario.saves if wanted is None or save.name in wanted]
     if scenario.has_spectrum:
         from ckptplan.plan.spectrum.assembly import mean_recovery, single_tiers, spectrum_of
 
         spectrum = spectrum_of(scenario, restart)
-        saves += single_tiers(scenario, spectrum)
+        alone = single_tiers(scenario, spectrum)
+        saves += [save for save in alone if wanted is None or save.name in wanted] or (alone if not saves else [])
         restart = mean_recovery(restart, spectrum, mtbf_s)
     return [
         Case(

@@ -1,6 +1,6 @@
 """The pipeline: for each scale and strategy, cost -> interval -> shares -> record; then the whole run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,13 +12,13 @@ from ckptplan.errors import InputError
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import advice, assumptions, refusals, warnings
 from ckptplan.plan.case import Case, cases_of
-from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, recommended
+from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of, tier_record
 
 if TYPE_CHECKING:
     from ckptplan.cost.spread import Spread
     from ckptplan.plan.propagation import Rebuild
-    from ckptplan.plan.tiers.tiering import Tiering
+    from ckptplan.plan.tiers.tiering import Tiering, TierPlan
 
 METHOD_NAMES = tuple(METHODS)
 ALONE = " alone"  # ends the name of a strategy that is one tier by itself
@@ -49,6 +49,7 @@ def plan(
     unsure: Unsure | None = None,
     verify: bool = False,
     seed: int = 0,
+    whole_run: bool = True,
 ) -> Plan:
     """Plan the checkpoint interval of a run.
 
@@ -74,6 +75,8 @@ def plan(
         Simulate the best record and hold the formula against it.
     seed : int
         Of all random numbers.
+    whole_run : bool
+        Also say when the run ends and how sure that is; the recommendation does not need it.
 
     Returns
     -------
@@ -111,17 +114,20 @@ def plan(
         scales=scales,
         advice=advice.advice(here, best),
     )
-    made = _with_the_whole_run(made, scenario, next(c for c in here if c.save.name == best.strategy), seed)
+    chosen_case = next(c for c in here if c.save.name == best.strategy)
+    made = _with_the_whole_run(made, scenario, chosen_case, seed, whole_run=whole_run)
     if unsure is not None and unsure.spreads:
         made = _with_spread(made, scenario, unsure, seed)
     return _verified(made, scenario, seed) if verify else made
 
 
-def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -> Plan:
+def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int, *, whole_run: bool) -> Plan:
     """The plan with what holds for the best strategy from the start of the run to its end."""
     has_guards = scenario.prediction is not None or scenario.training.step_noise > 0.0
     if case.spectrum is not None or has_guards:
-        made = _with_the_spectrum(made, scenario, case, seed)
+        made = _with_the_spectrum(made, scenario, case, seed, whole_run=whole_run)
+    if not whole_run:
+        return made
     if scenario.training.work_s is not None and case.spectrum is None:
         from ckptplan.plan.run import run_facts
 
@@ -138,7 +144,7 @@ def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int) -
     return made
 
 
-def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int) -> Plan:
+def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int, *, whole_run: bool) -> Plan:
     """The plan with what each class takes, what guards against it, several tiers, and the run under all of them."""
     from ckptplan.plan.run import spectrum_run_facts
     from ckptplan.plan.spectrum.by_class import class_facts, of_shares
@@ -152,27 +158,43 @@ def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int) ->
     found = _tiers(made, scenario, case)
     if found is not None:
         made = made._replace(tiers=found.plan, records=(*made.records, tier_record(case, found.plan)))
+        made = made._replace(records=(*made.records, *_given_to_tiers(made, scenario, case, found.plan)))
     best = found if made.tiers_are_best else None
     if best is not None:
         interval_s = best.plan.interval_s
         if len(case.spectrum.classes) > 1:
             made = made._replace(classes=of_shares(case, case.spectrum, best.shares, best.recovery_s))
-    made = made._replace(run=spectrum_run_facts(scenario, case, interval_s, best, seed))
+    if whole_run:
+        made = made._replace(run=spectrum_run_facts(scenario, case, interval_s, best, seed))
     return made._replace(
         warnings=(*made.warnings, *spectrum_warnings(made, scenario, case)),
         assumptions=(*made.assumptions, *spectrum_assumptions(scenario, case)),
     )
 
 
+def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan") -> Iterator[Record]:
+    """The records of given intervals between slots, for the pattern of the best plan over all tiers."""
+    from ckptplan.plan.tiers.tiering import tiering_of
+
+    asked = dict.fromkeys(record.asked_interval_s for record in made.given() if record.asked_interval_s is not None)
+    for asked_s in asked:
+        found = tiering_of(scenario, case, interval_s=asked_s)
+        if found is not None:
+            row = tier_record(case, found.plan)
+            lost = max(best.goodput - found.plan.goodput, 0.0)
+            yield row._replace(given=True, asked_interval_s=asked_s, lost_goodput=lost)
+
+
 def _tiers(made: Plan, scenario: Scenario, case: Case) -> "Tiering | None":
     """The best plan over all tiers, beside the best tier alone."""
-    if not scenario.storage.tiers:
+    if not scenario.storage.tiers or TIERS not in (scenario.strategies or (TIERS,)):
         return None
     from ckptplan.plan.tiers.tiering import tiering_of
 
     alone = [record for record in made.optima() if record.strategy.endswith(ALONE)]
     single = max(alone, key=lambda record: record.goodput_typed, default=None)
-    return tiering_of(scenario, case, None if single is None else (single.strategy, single.goodput_typed))
+    found = tiering_of(scenario, case, None if single is None else (single.strategy, single.goodput_typed))
+    return found if found is not None and found.plan.goodput > 0.0 else None  # nan and 0: the table says so already
 
 
 def _with_spread(made: Plan, scenario: Scenario, unsure: Unsure, seed: int) -> Plan:

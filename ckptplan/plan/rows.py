@@ -93,7 +93,9 @@ def tier_record(case: Case, tiers: "TierPlan") -> Record:
     """The plan over all tiers as one more record, beside those of single saves; its stall is that of a slot."""
     lowest, *higher = (tier for tier in tiers.tiers if tier.kept)
     parts = (tiers.save_fraction, tiers.rework_fraction, tiers.restart_fraction)
-    every = [f"{tier.name} every {tier.every:,} slots" for tier in higher]
+    every = [
+        f"{tier.name} every {tier.every:,} slots" if tier.every != 1 else f"{tier.name} as often" for tier in higher
+    ]
     return Record(
         strategy=TIERS,
         method="exact",

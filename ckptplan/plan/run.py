@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
 SPECTRUM_RUNS = 200  # of several classes or tiers: each event is played by itself
-_MOST_SPECTRUM_FAILURES = 200_000
+_MOST_STOPS = 600  # in each of them
+_Z_90 = 1.6448536269514722  # half-width of the middle 90 % of a normal variable, in standard deviations
 _FEWEST_RUNS = 20
 _MOST_FAILURES = 20_000_000  # simulated for one plan, in a second or two
 MANY_NODES = 1_000
@@ -119,38 +120,43 @@ def spectrum_run_facts(
     The share of wall time spent waiting for nodes is the predicted one: it lengthens each simulated run as a whole.
     """
     from ckptplan.errors import InputError
-    from ckptplan.plan.spectrum.shares import shares_by_class, spectrum_in
+    from ckptplan.plan.spectrum.shares import rework_mtbf_s, shares_by_class, spectrum_in
     from ckptplan.plan.spectrum.simulation import spectrum_runs
+    from ckptplan.simulate.summary import summarise
 
     work_s = scenario.training.work_s
     if work_s is None:
         return None
-    runs = int(min(SPECTRUM_RUNS, _MOST_SPECTRUM_FAILURES * case.mtbf_s / work_s))
-    if runs < _FEWEST_RUNS:
-        return None
     shares = shares_by_class(case, spectrum_in(case), interval_s) if tiers is None else tiers.shares
+    # A very long run is played in part: its mean grows with the work, its deviation with the root of it.
+    played_s = min(work_s, _MOST_STOPS * rework_mtbf_s(case, spectrum_in(case)))
+    if not float(shares.useful) * _LONGEST_S > work_s:
+        return None  # it hardly gets on: the goodput table says so already
     try:
-        made = spectrum_runs(scenario, case, interval_s, tiers=tiers, runs=runs, seed=seed)
+        made = spectrum_runs(case, interval_s, played_s, tiers=tiers, runs=SPECTRUM_RUNS, seed=seed)
     except InputError:
-        return None  # it makes no progress: the goodput table says so already
-    from ckptplan.simulate.summary import summarise
-
+        return None
+    part = work_s / played_s
     wall = summarise(made.wall_s / (1.0 - float(shares.waiting)))
-    gpu_hours = wall.mean * case.gpus / HOUR_S
+    mean_s, sd_s = wall.mean * part, wall.sd * part**0.5
+    quantiles_s = (wall.p5, wall.p50, wall.p95)
+    if part > 1.0:
+        quantiles_s = (mean_s - _Z_90 * sd_s, mean_s, mean_s + _Z_90 * sd_s)
+    gpu_hours = mean_s * case.gpus / HOUR_S
     return RunFacts(
         strategy=case.save.name if tiers is None else "tiers",
         interval_s=interval_s,
         work_s=work_s,
-        expected_s=wall.mean,
-        sd_s=wall.sd,
-        quantiles_s=(wall.p5, wall.p50, wall.p95),
-        failures=float(made.recoveries.mean()),
+        expected_s=mean_s,
+        sd_s=sd_s,
+        quantiles_s=quantiles_s,
+        failures=float(made.recoveries.mean()) * part,
         saves=None,
         gpu_hours=gpu_hours,
         gpu_hours_lost=gpu_hours - work_s * case.gpus / HOUR_S,
         best_pieces=None,
         best_pieces_s=None,
-        end=_end(scenario, wall.mean),
+        end=_end(scenario, mean_s),
         runs=made.wall_s.size,
         taken_as_exponential=False,
     )

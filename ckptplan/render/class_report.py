@@ -80,6 +80,8 @@ def _watchdog(dog: WatchdogFacts) -> str:
         f"the best timeout is {format_time(dog.best_timeout_s)}: hangs and false alarms "
         f"({dog.best_false_alarms_per_day:.2g} a day) then take {percent(dog.best_lost_fraction)}"
     )
+    if dog.best_timeout_s <= dog.seen_at_s:
+        best += " (false alarms were counted there: a shorter timeout may be better still)"
     if gain < 5e-5:
         return f"watchdog: {best}; the one in force, {format_time(dog.timeout_s)}, is as good"
     return (
@@ -118,6 +120,8 @@ def _spares(spares: SparesFacts) -> Iterator[str]:
 
 def _prediction(one: PredictionFacts) -> str:
     gain = one.waste_without - one.waste
+    if one.interval_s == float("inf"):
+        return "prediction, to first order: a predictor that misses no failure needs no other save (not in the table)"
     return (
         f"prediction, to first order: save every {seconds(one.interval_s)}, and trust a warning "
         f"{seconds(one.trust_after_s)} after the last save or later; that is worth {points(gain)} (not in the table)"

@@ -121,6 +121,10 @@ def _meaning(made: Scaling) -> str:
     text = "Useful GPUs: as many GPUs of the planned size that lose nothing would do as much."
     if made.step_gpus == 1:
         return text
+    if made.batch is not None:
+        return (
+            f"{text} One more adds, per GPU: up to the next size at which the busiest replica does fewer micro-batches."
+        )
     return f"{text} One more adds: what the next {whole(made.step_gpus)} GPUs add to them, per GPU."
 
 

@@ -15,7 +15,7 @@ from ckptplan.units import format_power, format_time
 
 def adds(value: float | None) -> str:
     """What one GPU more adds."""
-    return "-" if value is None else f"{value:.3f}"
+    return "-" if value is None else f"{round(value, 3) + 0.0:.3f}"  # no -0.000
 
 
 def work(value: float | None) -> str:

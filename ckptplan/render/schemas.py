@@ -125,6 +125,19 @@ def _size() -> dict[str, Any]:
             "source": TEXT,
         }
     )
+    tier = object_of(
+        {
+            "name": TEXT,
+            "kind": TEXT,
+            "bytes_per_save": {**TIME, "description": "in the whole tier, copies included"},
+            "bytes_per_node": {**TIME, "description": "of its busiest node, copies included"},
+            "stall_s": {**TIME, "description": "added to the saves of the tiers below"},
+            "alone_stall_s": {**TIME, "description": "where no tier below is kept"},
+            "flush_s": TIME,
+            "load_s": or_null(TIME),
+            "fits": {"type": ["integer", "null"], "minimum": 0, "description": "saves that it has room for"},
+        }
+    )
     return object_of(
         {
             "schema": {"const": "ckptplan.size/1"},
@@ -135,6 +148,7 @@ def _size() -> dict[str, Any]:
             "omits": TEXTS,
             "size": {"type": "object", "additionalProperties": MAYBE},
             "saves": {"type": "array", "items": {"type": "object"}},
+            "tiers": {"type": "array", "items": tier},
         }
     )
 

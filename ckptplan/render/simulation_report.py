@@ -101,7 +101,8 @@ def verdict(one: Prediction) -> str:
     what = "the wall time" if one.quantity == "wall_s" else "the goodput in the long run"
     show = duration if one.quantity == "wall_s" else percent
     if math.isnan(one.z) and one.standard_error > 0.0:
-        return f"{what} was predicted as {show(one.predicted)}; fewer than 30 runs do not tell whether that holds"
+        too_little = "fewer than 30 runs" if one.quantity == "wall_s" else "runs that are shorter than a few delays"
+        return f"{what} was predicted as {show(one.predicted)}; {too_little} do not tell whether that holds"
     if math.isnan(one.z):
         simulated = "the wall time" if one.quantity == "wall_s" else "the goodput of this run"
         return (
@@ -120,7 +121,7 @@ def verdict(one: Prediction) -> str:
 def answers(made: Simulation) -> list[str]:
     """The answer, then whether the formula holds."""
     runs = f"{made.runs:,} run{'' if made.runs == 1 else 's'}"
-    steps = "" if made.interval_steps is None else f" = {whole(made.interval_steps)} steps"
+    steps = "" if made.interval_steps is None else f" = {whole(made.interval_steps)} step{'' if made.interval_steps == 1 else 's'}"
     if made.asked_interval_s < made.interval_s:
         steps += f" (raised from {seconds(made.asked_interval_s)}: the flush must end before the next save starts)"
     length = "" if made.has_end else " (100 MTBFs: the spec gives no end)"

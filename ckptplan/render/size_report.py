@@ -1,9 +1,9 @@
-"""The report of ``ckptplan size``: the ledger, who holds and writes what, and how long a save takes."""
+"""The report of ``ckptplan size``: the ledger, who holds and writes what, how long a save takes, what a tier holds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckptplan import __version__
 from ckptplan.cost.saving import SaveCost, save_cost
@@ -15,6 +15,9 @@ from ckptplan.render.numbers import seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, to_markdown
 from ckptplan.units import format_size
+
+if TYPE_CHECKING:
+    from ckptplan.cost.tiers import TierCost
 
 _STATES = (
     Column("state", "state", str, right=False),
@@ -34,6 +37,17 @@ _SAVES = (
     Column("written_per_node_bytes", "written/node", format_size),
     Column("host_memory_per_node_bytes", "host memory/node", format_size),
     Column("binds", "bound by", str, right=False),
+)
+_TIERS = (
+    Column("name", "tier", printable, right=False),
+    Column("kind", show=None),
+    Column("bytes_per_save", "a save", format_size),
+    Column("bytes_per_node", "of a node", format_size),
+    Column("stall_s", "stall", seconds),
+    Column("alone_stall_s", "stall if alone", seconds),
+    Column("flush_s", "drain", seconds),
+    Column("load_s", "load", seconds),
+    Column("fits", "room for", whole),
 )
 
 
@@ -67,6 +81,27 @@ def save_sheet(scenario: Scenario, costs: Sequence[SaveCost]) -> Sheet:
     return Sheet(_SAVES, tuple(rows))
 
 
+def tier_sheet(scenario: Scenario, tiers: Sequence[TierCost]) -> Sheet:
+    """One row per tier: what a save to it takes there, copies included, in all and of its busiest node."""
+    size = _sizes(scenario)
+    rows = tuple(
+        (
+            tier.name,
+            str(tier.kind),
+            tier.bytes_per_save,
+            size.written_per_node_bytes * (tier.bytes_per_save / size.total_bytes),  # as many copies
+            tier.stall_s,
+            tier.alone_stall_s,
+            tier.flush_s,
+            tier.load_s,
+            tier.fits,
+        )
+        for tier in tiers
+    )
+    idle = {key for key in ("load_s", "fits") if all(getattr(tier, key) is None for tier in tiers)}
+    return Sheet(tuple(c._replace(show=None) if c.key in idle else c for c in _TIERS), rows)
+
+
 def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON document ``ckptplan.size/1``."""
     return {
@@ -81,6 +116,7 @@ def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]
             "bytes_per_parameter": bytes_per_parameter(scenario.model),
         },
         "saves": save_sheet(scenario, costs(scenario)).records(),
+        "tiers": tier_sheet(scenario, costs_of_tiers(scenario)).records(),
     }
 
 
@@ -91,7 +127,7 @@ def report(scenario: Scenario, screen: Screen) -> str:
         screen.paragraph(_answer(scenario)) + "\n",
         screen.table(state_sheet(scenario)),
         screen.lines(_division(scenario)),
-        screen.table(save_sheet(scenario, costs(scenario))),
+        *(screen.table(sheet) for sheet in _cost_sheets(scenario)),
         screen.bullets("What a save without it costs", _losses(scenario)),
         screen.bullets("What is not saved", _omits(scenario)),
         screen.paragraph(f"Ledger: {ledger.name} ({printable(ledger.source)})", indent="  ", first="") + "\n",
@@ -105,7 +141,7 @@ def markdown(scenario: Scenario) -> str:
         f"## {_answer(scenario)}\n",
         to_markdown(state_sheet(scenario)),
         "\n".join(f"- {text}" for text in (*_division(scenario), *_losses(scenario))) + "\n",
-        to_markdown(save_sheet(scenario, costs(scenario))),
+        *(to_markdown(sheet) for sheet in _cost_sheets(scenario)),
     ]
     return "\n".join(parts)
 
@@ -117,6 +153,26 @@ def _sizes(scenario: Scenario) -> Sizes:
 def costs(scenario: Scenario) -> list[SaveCost]:
     """What a save costs by each strategy."""
     return [save_cost(save, scenario) for save in scenario.saves]
+
+
+def costs_of_tiers(scenario: Scenario) -> tuple[TierCost, ...]:
+    """What a save to each tier costs."""
+    if not scenario.storage.tiers:
+        return ()
+    from ckptplan.cost.classes import class_costs, unnamed
+    from ckptplan.cost.restart import RestartCost
+    from ckptplan.cost.tiers import tier_costs
+
+    # How long a recovery takes has no part in it, and may not be computable.
+    restart = RestartCost(0.0, 0.0, 0.0)
+    return tier_costs(scenario, class_costs(scenario, restart) or (unnamed(1.0, restart),))
+
+
+def _cost_sheets(scenario: Scenario) -> list[Sheet]:
+    """Saves, tiers, or both: what the spec has of them."""
+    saves, tiers = costs(scenario), costs_of_tiers(scenario)
+    sheets = [save_sheet(scenario, saves)] if saves else []
+    return [*sheets, tier_sheet(scenario, tiers)] if tiers else sheets
 
 
 def _answer(scenario: Scenario) -> str:

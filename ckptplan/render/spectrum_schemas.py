@@ -25,6 +25,7 @@ _WATCHDOG = {
     "best_lost_fraction": TIME,
     "false_alarms_per_day": TIME,
     "best_false_alarms_per_day": TIME,
+    "seen_at_s": TIME,
 }
 _EVICTION = {
     "name": TEXT,
@@ -59,7 +60,7 @@ _TIER = {
     "catches": {**SHARE, "description": "share of the failures that go back to it"},
     "gain": {**MAYBE, "description": "goodput with it less goodput of the best plan without it"},
     "fits": {"type": ["integer", "null"], "minimum": 0},
-    "why": {**TEXT, "description": "why it is left out"},
+    "why": {**TEXT, "description": "why it is left out, or kept though nothing goes back to it"},
 }
 _TIERS = {
     "tiers": {"type": "array", "items": object_of(_TIER)},

@@ -102,10 +102,7 @@ def _source(record: Record) -> str | None:
     if not found and "law" in entries and fields.given.get("failures.law.file") is not None:
         return "law"  # the record gives the mean as well
     if not found and fields.whole("failures"):
-        known = ", ".join(FAILURE_SOURCES)
-        fields.fault(
-            "failures", "no source of the failure rate", f"write one of {known}; for example mtbf_per_gpu: 50_000 h"
-        )
+        _refuse_no_source(record)
     if len(found) > 1:
         names = " and ".join(sorted(found, key=lambda name: (entries[name][0].line or 0, entries[name][0].column or 0)))
         fields.fault(
@@ -115,6 +112,16 @@ def _source(record: Record) -> str | None:
             entries[found[-1]][0],
         )
     return found[0] if len(found) == 1 else None
+
+
+def _refuse_no_source(record: Record) -> None:
+    """Classes are no source: those with a rate of their own come on top of one, the others are a part of it."""
+    known = ", ".join(FAILURE_SOURCES)
+    message, hint = "no source of the failure rate", f"write one of {known}; for example mtbf_per_gpu: 50_000 h"
+    if record.fields.lengths.get("failures.classes"):
+        message += "; classes with every or mtbf_per_gpu come on top of it, those with share or count are part of it"
+        hint = f"write the rate of all that no class with a rate of its own names, as {hint.removeprefix('write ')}"
+    record.fields.fault("failures", message, hint)
 
 
 def _per_gpu(source: str, given: float, cluster: Cluster) -> float:

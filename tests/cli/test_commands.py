@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -39,6 +40,48 @@ def test_size_csv_and_markdown() -> None:
     masters = next(row for row in rows if row["state"] == "fp32 master weights")
     assert float(masters["size_bytes"]) == 4 * 70_553_706_496
     assert "small updates" in ckptplan("size", "llama3-70b", "--format", "markdown").out
+
+
+TIERS = """\
+name: a run with tiers only
+model: {parameters: 1e9, state: adam-14}
+cluster: {gpus: 64, gpus_per_node: 8}
+failures: {mtbf_per_gpu: 50_000 h}
+storage:
+  tiers:
+    - {kind: host memory, bandwidth_per_gpu: 25 GB/s}
+    - {kind: peer memory, write: background, bandwidth_per_node: 10 GB/s, replicas: 3, capacity_per_node: 3 GB}
+    - {kind: file system, write: background, bandwidth: 1 GB/s}
+restart: {total: 10 min}
+"""
+
+
+def test_size_prints_what_a_save_takes_of_each_tier(tmp_path: Path) -> None:
+    """Copies count; a node holds an eighth of a checkpoint that 8 nodes share."""
+    path = tmp_path / "run.yaml"
+    path.write_text(TIERS, encoding="utf-8")
+    document = json.loads(ckptplan("size", str(path), "--format", "json").out)
+    jsonschema.validate(document, output_schema("size"))
+    total = document["size"]["total_bytes"]
+    assert document["saves"] == []
+    assert [tier["bytes_per_save"] for tier in document["tiers"]] == pytest.approx([total, 3 * total, total])
+    assert [tier["bytes_per_node"] for tier in document["tiers"]] == pytest.approx(
+        [total / 8, 3 * total / 8, total / 8], rel=1e-3
+    )
+    assert [tier["fits"] for tier in document["tiers"]] == [None, int(24e9 // (3 * total)), None]
+    assert document["tiers"][1]["flush_s"] == pytest.approx(2 * total / 8 / 10e9, rel=1e-3)
+    assert document["tiers"][2]["flush_s"] == pytest.approx(total / 1e9)
+    for form in ("table", "markdown"):
+        text = ckptplan("size", str(path), "--format", form).out
+        assert "room for" in text
+        assert "bound by" not in text
+
+
+def test_size_says_which_tier_has_no_room(tmp_path: Path) -> None:
+    """Notes of a tier are warnings here too."""
+    path = tmp_path / "run.yaml"
+    path.write_text(TIERS.replace("3 GB", "1 GB"), encoding="utf-8")
+    assert "the tier has room for 8 GB" in ckptplan("size", str(path)).err
 
 
 def test_size_says_what_does_not_fit() -> None:

@@ -49,7 +49,7 @@ def test_the_answer_comes_first(plain: Ran) -> None:
     assert lines[3].endswith("(best)")
     assert lines[5] == (
         "synchronous: adding GPUs stops helping at 235,520 GPUs (1,840 replicas): MTBF 775 s, goodput 30.25 %, the "
-        "work of 71,238 (closed form: 235,541 GPUs)"
+        "work of 71,237 (closed form: 235,541 GPUs)"
     )
     assert "add --gpu-hour-price and --useful-hour-worth" in lines[7]
     assert lines.index("What is assumed") > 20

@@ -401,8 +401,55 @@ def test_an_even_split_gains_what_an_uneven_plan_loses() -> None:
     paying = scaling(given, gpus=[200], gpu_hour_price=ratio, useful_hour_worth=1.0).peaks[0].paying
     assert paying is not None
     even = [8 * n for n in range(1, 97) if 96 % n == 0]
-    assert paying.gpus == max(even, key=lambda n: curve.useful("blocking", n) / 0.96 - ratio * n)
-    assert paying.free_gpus == 8 * highest(lambda n: curve.useful("blocking", 8 * n) / 0.96 - ratio * 8 * n, 1000)
+    assert paying.gpus == max(even, key=lambda n: curve.useful("blocking", n) - ratio * n)
+    assert paying.free_gpus == 8 * highest(lambda n: curve.useful("blocking", 8 * n) - ratio * 8 * n, 1000)
+
+
+@pytest.mark.parametrize("batch", [1, 100, 1024, 12_500])
+def test_the_peak_is_the_record_at_its_size(batch: int) -> None:
+    """Goodput, useful GPUs and MTBF of the headline are those of the row there, to the last digit, for any batch."""
+    training = Training(step_time_s=8.0, scaling_exponent=0.97, step_noise=0.01, global_batch=batch, micro_batch=1)
+    given = scenario(cluster=Cluster(100_000, 8, Layout(data=1250, tensor=8, pipeline=10)), training=training)
+    turn = scaling(given, gpus=[100_000]).peaks[0].peak
+    assert turn.gpus is not None
+    assert batch % (turn.gpus // 80) == 0
+    (row,) = [one for one in scaling(given, gpus=[turn.gpus]).records if one.gpus == turn.gpus]
+    assert (turn.goodput, turn.useful_gpus, turn.mtbf_s) == (row.goodput, row.useful_gpus, row.mtbf_s)
+
+
+def test_the_peaks_of_classes_and_tiers_are_their_records_too(of_spectrum: Scaling, spectrum: Scenario) -> None:
+    """With whole steps, spares and several tiers: one pattern, one interval, one goodput."""
+    peak = of_spectrum.peaks[-1]
+    assert peak.strategy == "tiers"
+    assert peak.peak.gpus is not None
+    made = scaling(spectrum, gpus=[peak.peak.gpus])
+    (row,) = [one for one in made.records if (one.strategy, one.gpus) == ("tiers", peak.peak.gpus)]
+    assert (peak.peak.goodput, peak.peak.useful_gpus) == (row.goodput, row.useful_gpus)
+
+
+def test_one_more_replica_without_a_micro_batch_adds_nothing() -> None:
+    """1 micro-batch for 1,250 replicas: one more adds failures only, and a warning says how many are idle."""
+    layout = Layout(data=1250, tensor=8, pipeline=10)
+    given = scenario(cluster=Cluster(100_000, 8, layout), training=Training(global_batch=1, micro_batch=1))
+    made = scaling(given, gpus=[80])
+    here = made.planned("blocking")
+    curve = Curve(given)
+    assert here.marginal_gpus is not None
+    assert here.marginal_gpus < 0.0
+    rise = curve.useful("blocking", 100_080, split=True) - curve.useful("blocking", 100_000, split=True)
+    assert here.marginal_gpus == pytest.approx(rise / 80, rel=1e-9)
+    assert warned(made, "1,249 of 1,250 replicas are idle", "only 1 micro-batch;", "to 1,250 or more")
+
+
+@pytest.mark.parametrize(("replicas", "stair"), [(24, 25), (25, 26), (40, 41), (384, 768), (700, 768)])
+def test_what_one_more_adds_reaches_to_the_next_stair(replicas: int, stair: int) -> None:
+    """The slope to the first number of replicas of which the busiest does fewer of 768 micro-batches (by counting)."""
+    training = Training(step_time_s=5.0, global_batch=1536, micro_batch=2)
+    given = scenario(cluster=Cluster(8 * replicas, 8, Layout(data=replicas, tensor=8)), training=training)
+    assert stair == next(r for r in range(replicas, 769) if -(-768 // r) < -(-768 // replicas))
+    curve = Curve(given)
+    rise = curve.useful("blocking", 8 * stair, split=True) - curve.useful("blocking", 8 * replicas, split=True)
+    assert curve.marginal("blocking", 8 * replicas) == pytest.approx(rise / (8 * (stair - replicas)), rel=1e-12)
 
 
 def test_a_batch_that_is_no_whole_number_of_micro_batches_is_said() -> None:

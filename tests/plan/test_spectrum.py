@@ -132,3 +132,48 @@ def test_first_order_rows_count_every_class() -> None:
     for row in made.records:
         if row.method in ("young", "daly"):
             assert row.goodput == pytest.approx(row.goodput_exact, abs=0.02)
+
+
+def test_false_alarms_of_the_watchdog_are_in_the_goodput() -> None:
+    """A timeout that kills healthy pauses costs them, so that the best timeout is also the best plan."""
+    goodput = {}
+    for minutes in (2, 7, 30):
+        watchdog = f"  watchdog: {{timeout: {minutes} min, false_alarms_per_day: 1, seen_at: 4 min, decay: 48 s}}"
+        text = BASE.format(classes=f"  classes: [{{kind: hang, share: 10 %}}]\n{watchdog}\n", more="")
+        made = plan(read_spec(text.encode(), "run.yaml").scenario)
+        goodput[minutes] = made.best.goodput_typed
+        names = [one.name for one in made.classes]
+        assert names == ["hang", "false alarm", "other"]
+        assert made.guards is not None
+        assert made.guards.watchdog is not None
+        assert 240.0 <= made.guards.watchdog.best_timeout_s < 900.0
+    assert goodput[7] > goodput[2]
+    assert goodput[7] > goodput[30]
+
+
+def test_own_rates_count_for_prediction_and_for_the_rule_of_a_loop() -> None:
+    """A class with a rate of its own shortens the MTBF that a predictor and an adaptive interval begin with."""
+    from ckptplan.plan.adaptive import adaptive_plan
+
+    predictor = "prediction: {recall: 60 %, precision: 80 %}"
+    rare = plan(scenario("", predictor))
+    often = plan(scenario("name: more, every: 1 h", predictor))
+    assert rare.guards is not None and rare.guards.prediction is not None  # noqa: PT018
+    assert often.guards is not None and often.guards.prediction is not None  # noqa: PT018
+    stall_s = 5.0 + 0.03 * 60.0  # the period is proportional to the root of the MTBF
+    ratio = (often.guards.prediction.interval_s + stall_s) / (rare.guards.prediction.interval_s + stall_s)
+    assert ratio == pytest.approx((3600.0 / (3600.0 + 54 * 86_400 / 419)) ** 0.5, rel=5e-4)
+    assert adaptive_plan(scenario("name: more, every: 1 h")).mtbf_s == pytest.approx(
+        1 / (1 / 3600 + 419 / (54 * 86_400)), rel=1e-9
+    )
+
+
+def test_errors_that_outlive_the_run_are_said() -> None:
+    """A delay of the order of the run leaves errors in the finished model, which the plan says."""
+    run = read_spec(
+        BASE.format(classes="  classes: [{kind: silent corruption, share: 1 %, detect: 40 d}]", more="")
+        .replace("step_time: 5 s", "step_time: 5 s, duration: 30 d")
+        .encode(),
+        "run.yaml",
+    ).scenario
+    assert any("many errors stay in the finished model" in warning for warning in plan(run).warnings)

@@ -125,6 +125,28 @@ def test_a_tier_that_nothing_needs_is_left_out_with_the_reason() -> None:
     assert "no failure goes back to it" in ssd.why
 
 
+@pytest.mark.parametrize("between", [(), ("kind: file system, name: archive, stall: 900 s",)])
+def test_a_last_tier_that_nothing_needs_is_kept_with_the_reason(between: tuple[str, ...]) -> None:
+    """It is kept because it is the last; the note names the lowest tier that survives everything without it."""
+    *_, files, last = made(scenario(MEMORY, FILES, "kind: object store, stall: 600 s")).plan.tiers
+    assert last.kept
+    assert last.catches == 0.0
+    assert "kept because the last tier must survive everything; no failure of the spec goes back to it" in last.why
+    assert "file system survives everything too: it can be deleted" in last.why
+    assert files.why == ""
+    more = made(scenario(MEMORY, FILES, *between, "kind: object store, stall: 600 s")).plan.tiers
+    assert more[-1].why == last.why
+
+
+def test_a_last_tier_that_something_needs_has_no_note() -> None:
+    """Failures go back to it, or the save before an announced end needs it though no failure does."""
+    assert made(scenario(MEMORY, FILES)).plan.tiers[-1].why == ""
+    peers = "kind: peer memory, stall: 5 s"
+    announced = made(scenario(peers, FILES, classes="kind: maintenance, every: 10 d")).plan.tiers[-1]
+    assert announced.catches == 0.0
+    assert announced.why == ""
+
+
 def test_a_tier_that_costs_more_than_it_saves_is_left_out_with_the_reason() -> None:
     """Memory that takes as long to write as the file system is not worth having."""
     found = made(scenario("kind: host memory, stall: 55 s", FILES))

@@ -91,6 +91,9 @@ def _alarms(id_: str, written: str, key: str, message: str, hint: str) -> Broken
 
 
 _OF_CLASSES = [
+    _text("classes without a source", "  interruptions: {count: 40, over: 30 d}\n", "", 4, "failures",
+          "no source of the failure rate; classes with every or mtbf_per_gpu come on top of it",
+          "of all that no class with a rate of its own names"),
     _in("class", "a word", "hang", "", "where a group of keys belongs", "classes[1]: {"),
     _in("class", "a list", "[hang]", "", "a list where a group of keys belongs", "classes[1]: {"),
     _text("classes as a group", "\n    - {kind: hang, share: 10 %}\n    - {kind: silent corruption, share: 5 %}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.batches import uneven_split
 from ckptplan.cost.layout import with_gpus
@@ -13,9 +13,12 @@ from ckptplan.cost.stragglers import Noise, slowdown_from_cv
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
 
+if TYPE_CHECKING:
+    from ckptplan.plan.tiers.job import Pattern
+
 _SLOPE = 1e-3  # of the size, over which a slope is taken
-_SLOPE_OF_TIERS = 2e-2  # wider: their pattern goes by whole numbers
 _SLOPE_OF_RECORD = 1e-1  # the best interval for recorded gaps jumps from one accident of theirs to the next
+_NEAR = 0.05  # of the size, over which a pattern is kept
 
 
 class Size(NamedTuple):
@@ -44,8 +47,10 @@ class Curve:
         self.scenario = scenario
         self.planned = scenario.cluster.gpus
         self.step_gpus = _step_gpus(scenario.cluster)
-        self._cases: dict[int, dict[str, Case]] = {}
-        self._useful: dict[tuple[str, int], float] = {}
+        self._sizes: dict[tuple[int, bool], Size] = {}
+        self._cases: dict[tuple[int, bool], dict[str, Case]] = {}
+        self._useful: dict[tuple[str, int, bool], float] = {}
+        self._patterns: dict[tuple[int, bool], Pattern] = {}
         planned = self.cases(self.planned)
         self.tiers = "tiers" if "tiers" not in planned else "several tiers"  # the strategy that saves to all of them
         self.strategies = (*planned, *((self.tiers,) if scenario.storage.tiers else ()))
@@ -54,6 +59,12 @@ class Curve:
 
     def at(self, gpus: int, *, split: bool = True) -> Size:
         """The run at one size; without ``split`` as if its global batch came in equal parts for any replicas."""
+        key = (gpus, split)
+        if key not in self._sizes:
+            self._sizes[key] = self._at(gpus, split=split)
+        return self._sizes[key]
+
+    def _at(self, gpus: int, *, split: bool) -> Size:
         cluster, note = (
             (self.scenario.cluster, None) if gpus == self.planned else with_gpus(self.scenario.cluster, gpus)
         )
@@ -61,40 +72,64 @@ class Curve:
         efficiency = self._efficiency(layout, split=split)
         ratio = layout.gpus / planned.gpus
         made = replace(self.scenario, cluster=cluster)
-        if gpus != self.planned:
+        if gpus != self.planned or efficiency != 1.0:
             made = _at_speed(made, ratio, efficiency)
         speed_gpus = self.planned * ratio * efficiency
         return Size(made, gpus, gpus - layout.gpus, replicas_of(layout), speed_gpus, note)
 
-    def cases(self, gpus: int) -> dict[str, Case]:
-        """Every way of saving to one tier, by name, as if the batch came in equal parts."""
-        if gpus not in self._cases:
-            self._cases[gpus] = {case.save.name: case for case in cases_of(self.at(gpus, split=False).scenario)}
-        return self._cases[gpus]
+    def cases(self, gpus: int, *, split: bool = True) -> dict[str, Case]:
+        """Every way of saving to one tier, by name; ``split`` as in `at`."""
+        key = self._key(gpus, split=split)
+        if key not in self._cases:
+            self._cases[key] = {case.save.name: case for case in cases_of(self.at(gpus, split=split).scenario)}
+        return self._cases[key]
 
-    def useful(self, strategy: str, gpus: int) -> float:
-        """Useful GPUs at the best interval, not rounded to steps nor by the batch; 0 where nothing is done. [1]."""
-        key = (strategy, gpus)
+    def useful(self, strategy: str, gpus: int, *, split: bool = False) -> float:
+        """Useful GPUs at the best interval, not rounded to steps; 0 where nothing is done. [1]."""
+        key = (strategy, *self._key(gpus, split=split))
         if key not in self._useful:
-            try:
-                goodput = self._goodput(strategy, gpus)
-            except InputError:  # no save fits between two failures, or a tier needs more nodes than there are
-                goodput = 0.0
-            self._useful[key] = self.at(gpus, split=False).speed_gpus * goodput
+            self._useful[key] = self._found(strategy, gpus, split=split)
         return self._useful[key]
+
+    def pattern(self, gpus: int, *, split: bool = True) -> Pattern:
+        """The best pattern of saves to several tiers; that of ``optimize`` at the planned size."""
+        from ckptplan.plan.scale.tiers import pattern_at
+
+        key = self._key(gpus, split=split)
+        if key not in self._patterns:
+            whole = gpus == self.planned and key == self._key(gpus, split=True)
+            self._patterns[key] = pattern_at(self.at(gpus, split=split).scenario, self._case(*key), whole_steps=whole)
+        return self._patterns[key]
+
+    def _key(self, gpus: int, *, split: bool) -> tuple[int, bool]:
+        """The same for both splits where the batch makes no difference."""
+        return gpus, split and self.at(gpus).speed_gpus != self.at(gpus, split=False).speed_gpus
 
     def marginal(self, strategy: str, gpus: int) -> float | None:
         """What one GPU more adds, in useful GPUs; None for less than one step of the layout. [1]."""
         steps = gpus // self.step_gpus
         if steps < 1:
             return None
-        wide = _SLOPE_OF_TIERS if strategy == self.tiers else _SLOPE
-        if self.scenario.failures.law.name is LawName.RECORDED:
-            wide = _SLOPE_OF_RECORD
-        by = max(1, round(wide * steps))
-        low, high = max(steps - by, 1), steps + by
-        rise = self.useful(strategy, high * self.step_gpus) - self.useful(strategy, low * self.step_gpus)
-        return rise / ((high - low) * self.step_gpus)
+        by = max(
+            1, round((_SLOPE_OF_RECORD if self.scenario.failures.law.name is LawName.RECORDED else _SLOPE) * steps)
+        )
+        batch = self.scenario.training.global_batch is not None
+        # With a batch it goes by stairs: from here up to the top of the next one.
+        low, high = (steps, self._next_stair(steps, by)) if batch else (max(steps - by, 1), steps + by)
+        # The best pattern is as good as its neighbours, so that over a short way it may be kept.
+        kept = gpus if strategy == self.tiers and high - low <= _NEAR * steps else None
+        ends = [self._found(strategy, n * self.step_gpus, split=True, kept=kept) for n in (low, high)]
+        return (ends[1] - ends[0]) / ((high - low) * self.step_gpus)
+
+    def _next_stair(self, steps: int, by: int) -> int:
+        """Steps at which the busiest replica does fewer micro-batches; ``by`` more where none can do fewer."""
+        training, replicas = self.scenario.training, self.at(steps * self.step_gpus).replicas
+        whole = -(-(training.global_batch or 1) // (training.micro_batch or 1))
+        if replicas >= whole:
+            return steps + by
+        wide = replicas * (steps + by) // steps
+        busiest = max(-(-whole // (wide - 1)) - 1, 1)
+        return max(-(-(-(-whole // busiest) * steps) // replicas), steps + 1)
 
     def batch_efficiency(self, replicas: int) -> float:
         """Share of the time that replicas do not wait for the one with the most micro-batches. [1]."""
@@ -106,28 +141,41 @@ class Curve:
         found = uneven_split(whole, replicas, micro)
         return 1.0 if found is None else found.efficiency
 
-    def _goodput(self, strategy: str, gpus: int) -> float:
-        cases = self.cases(gpus)
+    def _found(self, strategy: str, gpus: int, *, split: bool, kept: int | None = None) -> float:
+        """Useful GPUs; with the pattern of the size ``kept`` if that is given."""
+        try:
+            goodput = self._goodput(strategy, gpus, split=split, kept=kept)
+        except InputError:  # no save fits between two failures, or a tier needs more nodes than there are
+            goodput = 0.0
+        return self.at(gpus, split=split).speed_gpus * goodput
+
+    def _goodput(self, strategy: str, gpus: int, *, split: bool, kept: int | None) -> float:
+        cases = self.cases(gpus, split=split)
         if strategy != self.tiers:
             return _goodput(cases[strategy]) if strategy in cases else 0.0
         from ckptplan.plan.scale.tiers import tiers_at
 
-        case = cases.get(self._single) or next(iter(cases.values()))
-        return number(tiers_at(self.at(gpus, split=False).scenario, case, whole_steps=False).goodput)
+        pattern = self.pattern(gpus, split=split) if kept is None else self.pattern(kept)
+        case = self._case(gpus, split)
+        return number(tiers_at(self.at(gpus, split=split).scenario, case, pattern, whole_steps=False).goodput)
+
+    def _case(self, gpus: int, split: bool) -> Case:
+        cases = self.cases(gpus, split=split)
+        return cases.get(self._single) or next(iter(cases.values()))
 
     def _efficiency(self, layout: Layout, *, split: bool) -> float:
         """Throughput of a GPU without saves and failures, over that of one of the planned size. [1]."""
         training, planned = self.scenario.training, self.scenario.cluster.layout
         if layout.gpus == planned.gpus:
-            return 1.0
+            return 1.0 if split else 1.0 / self.batch_efficiency(replicas_of(planned))
         found = math.pow(layout.gpus / planned.gpus, training.scaling_exponent - 1.0)
         if training.step_noise > 0.0:
             noise = Noise.EXPONENTIAL if training.noise_is_exponential else Noise.NORMAL
             then, now = (float(slowdown_from_cv(training.step_noise, n, noise)) for n in (planned.gpus, layout.gpus))
             found *= then / now
-        if split:
-            found *= self.batch_efficiency(replicas_of(layout)) / self.batch_efficiency(replicas_of(planned))
-        return found
+        # An even split gains what the planned size loses by an uneven one.
+        now = self.batch_efficiency(replicas_of(layout)) if split else 1.0
+        return found * now / self.batch_efficiency(replicas_of(planned))
 
 
 def replicas_of(layout: Layout) -> int:

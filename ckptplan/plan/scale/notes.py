@@ -113,14 +113,16 @@ def _batch(curve: Curve, batch: BatchFacts | None) -> Iterator[str]:
             f"the global batch of {format_count(batch.global_batch)} is not a whole number of micro-batches of "
             f"{format_count(batch.micro_batch)}, so no number of replicas divides it evenly; correct micro_batch"
         )
-    for one in batch.records:
-        if one.replicas > batch.most_replicas:
-            yield (
-                f"at {format_count(one.gpus)} GPUs {format_count(one.replicas)} replicas share "
-                f"{format_count(batch.most_replicas)} micro-batches: the others have nothing to do; raise "
-                "global_batch, or plan fewer GPUs"
-            )
-            return
+    idle = [one for one in batch.records if one.replicas > batch.most_replicas]
+    if idle:
+        one = next((one for one in idle if one.gpus == curve.planned), idle[0])
+        few = batch.most_replicas
+        yield (
+            f"at {format_count(one.gpus)} GPUs {format_count(one.replicas - few)} of {format_count(one.replicas)} "
+            f"replicas are idle: the global batch has only {format_count(few)} micro-batch{'' if few == 1 else 'es'}; "
+            f"raise global_batch to {format_count(one.replicas * batch.micro_batch)} or more, or plan no more than "
+            f"{format_count(few)} replica{'' if few == 1 else 's'}"
+        )
 
 
 def _energy(curve: Curve, records: Sequence[ScaleRecord]) -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case
 from ckptplan.plan.scale.batch import best_even, even_sizes
-from ckptplan.plan.scale.curve import Curve, replicas_of
+from ckptplan.plan.scale.curve import Curve
 from ckptplan.plan.scale.search import highest
+from ckptplan.plan.scale.yields import Yields
 
 MOST_GPUS = 1_000_000_000
 _MOST_SIZES = 12
@@ -45,15 +46,15 @@ class ScalePeak(NamedTuple):
     paying: Turn | None
 
 
-def peak_of(curve: Curve, strategy: str, price_over_worth: float | None = None) -> ScalePeak:
+def peak_of(yields: Yields, strategy: str, price_over_worth: float | None = None) -> ScalePeak:
     """Where adding GPUs stops helping and paying by one way of saving.
 
     Parameters
     ----------
-    curve : Curve
+    yields : Yields
         The run at any size.
     strategy : str
-        One of ``curve.strategies``.
+        One of ``yields.curve.strategies``.
     price_over_worth : float, optional
         Price of a GPU-hour over the worth of a useful one. [1]
 
@@ -65,23 +66,23 @@ def peak_of(curve: Curve, strategy: str, price_over_worth: float | None = None) 
     -----
     Beyond the peak, useful GPUs U(N) fall; GPUs pay up to the highest ``U(N) - N p/v``, where one more adds as much as
     it costs. Found by search over whole replicas, with all that changes with N: times of saves and loads, classes with
-    rates of their own, spares, stragglers, floors.
+    rates of their own, spares, stragglers, floors. What is said of the size found is what its record says.
     """
-    peak = _turn(curve, strategy, 0.0)
+    curve = yields.curve
+    peak = _turn(yields, strategy, 0.0)
     formula = _formula(curve, strategy, peak.free_gpus)
-    paying = None if price_over_worth is None else _turn(curve, strategy, price_over_worth)
+    paying = None if price_over_worth is None else _turn(yields, strategy, price_over_worth)
     is_endless = formula is not None and math.isnan(formula)
     return ScalePeak(strategy, peak, None if is_endless else formula, is_endless and peak.gpus is None, paying)
 
 
-def _turn(curve: Curve, strategy: str, price_over_worth: float) -> Turn:
+def _turn(yields: Yields, strategy: str, price_over_worth: float) -> Turn:
     """Where ``U(N) - N p/v`` is highest."""
+    curve = yields.curve
     step, even = curve.step_gpus, even_sizes(curve)
-    # An even split gains what the planned size loses by an uneven one.
-    lift = 1.0 / curve.batch_efficiency(replicas_of(curve.scenario.cluster.layout)) if even else 1.0
 
     def value(gpus: int) -> float:
-        return lift * curve.useful(strategy, gpus) - price_over_worth * gpus
+        return curve.useful(strategy, gpus) - price_over_worth * gpus
 
     steps = highest(lambda n: value(n * step), max(MOST_GPUS // step, 1), beyond=curve.planned // step)
     free = None if steps is None else steps * step
@@ -93,19 +94,21 @@ def _turn(curve: Curve, strategy: str, price_over_worth: float) -> Turn:
     if not value(gpus) > 0.0:
         return Turn(0, free)
     size = curve.at(gpus)
-    useful = curve.useful(strategy, gpus)
-    speed = curve.at(gpus, split=False).speed_gpus
-    some = next(iter(curve.cases(gpus).values()))
-    return Turn(gpus, free, size.replicas, some.mtbf_s, useful / speed, useful * size.speed_gpus / speed)
+    found = yields.at(strategy, gpus)
+    goodput = 0.0 if found is None else found.goodput
+    mtbf_s = next(iter(curve.cases(gpus).values())).mtbf_s
+    return Turn(gpus, free, size.replicas, mtbf_s, goodput, size.speed_gpus * goodput)
 
 
 def _formula(curve: Curve, strategy: str, gpus: int | None) -> float | None:
     """GPUs at the peak by the closed form; nan: there is no peak; None: it does not hold."""
     if strategy == curve.tiers:
         return None
-    planned = curve.cases(curve.planned)[strategy]
-    there = curve.cases(gpus or MOST_GPUS // curve.step_gpus * curve.step_gpus).get(strategy)
-    if there is None or not _is_of_formula(planned, there) or curve.scenario.training.step_noise > 0.0:
+    planned = curve.cases(curve.planned, split=False)[strategy]
+    if not planned.is_closed or curve.scenario.training.step_noise > 0.0:
+        return None
+    there = curve.cases(gpus or MOST_GPUS // curve.step_gpus * curve.step_gpus, split=False).get(strategy)
+    if there is None or not _is_of_formula(planned, there):
         return None
     from ckptplan.interval.scale import gpus_at_peak
 
@@ -128,7 +131,7 @@ def _is_of_formula(planned: Case, there: Case) -> bool:
         math.isclose(one, other, rel_tol=_SAME) for one, other in zip(_costs(planned), _costs(there), strict=True)
     )
     fine = there.step_time_s is None or there.optimum("exact") >= there.step_time_s
-    return planned.is_closed and planned.save.in_flight == 1 and same and fine
+    return planned.save.in_flight == 1 and same and fine
 
 
 def _costs(case: Case) -> tuple[float, ...]:
@@ -167,9 +170,11 @@ def _nearest(gpus: float, possible: dict[int, int]) -> int:
 
 
 def _is_there(curve: Curve, gpus: int) -> bool:
-    """Whether the run can be planned at this size: peers need enough nodes."""
+    """Whether the run can be planned at this size: peers need enough nodes, tiers enough room."""
     try:
         curve.cases(gpus)
+        if curve.tiers in curve.strategies:
+            curve.pattern(gpus)
     except InputError:
         return False
     return True

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ckptplan.errors import InputError
-from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.case import Case
 from ckptplan.plan.scale import notes
-from ckptplan.plan.scale.curve import Curve, Size, number
+from ckptplan.plan.scale.curve import Curve, Size
+from ckptplan.plan.scale.yields import Yield, Yields
 from ckptplan.units import HOUR_S
-
-if TYPE_CHECKING:
-    from ckptplan.plan.scale.tiers import TieredYield
-    from ckptplan.plan.tiers.tiering import TierPlan
 
 _LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 _J_PER_MWH = 3.6e9
@@ -67,46 +64,29 @@ class Asked(NamedTuple):
     energy: bool
 
 
-def records_at(curve: Curve, gpus: int, asked: Asked) -> Iterator[ScaleRecord]:
+def records_at(yields: Yields, gpus: int, asked: Asked) -> Iterator[ScaleRecord]:
     """Every way of saving at one size."""
+    curve = yields.curve
     size = curve.at(gpus)
     try:
-        cases = [case for case in cases_of(size.scenario) if case.save.name in curve.strategies]
+        found = yields.alone(gpus)
+        several = yields.at(curve.tiers, gpus) if curve.tiers in curve.strategies else None
     except InputError as error:
         raise InputError([replace(p, message=f"at {gpus:,} GPUs: {p.message}") for p in error.problems]) from error
-    typed = [(case, _typed(case)) for case in cases]
-    for case, found in typed:
-        yield _with_energy(_record(curve, size, case, found, asked), case, size, asked)
-    if curve.tiers in curve.strategies:
-        best, _ = max(typed, key=lambda one: one[1].goodput)
-        yield _of_tiers(curve, size, best, asked)
+    for name, one in found.items():
+        yield _with_energy(_record(curve, size, name, one, asked), one.case, size, asked)
+    if several is not None:
+        yield _record(curve, size, curve.tiers, several, asked)._replace(stall_s=None, flush_s=None)
 
 
-class _Typed(NamedTuple):
-    """The interval that can be typed, and what it yields. [s, 1]."""
-
-    interval_s: float | None
-    goodput: float
-    waiting_fraction: float
-
-
-def _typed(case: Case) -> _Typed:
-    try:
-        interval_s = case.typed_interval_s
-    except InputError:  # no gap between failures is long enough for a restart and a save
-        return _Typed(None, 0.0, 0.0)
-    shares = case.shares(interval_s)
-    return _Typed(interval_s, number(float(shares.goodput)), number(float(getattr(shares, "waiting", 0.0))))
-
-
-def _record(curve: Curve, size: Size, case: Case, typed: _Typed, asked: Asked) -> ScaleRecord:
-    interval_s, goodput, waiting = typed
+def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> ScaleRecord:
+    case, interval_s, steps, goodput, waiting = found
     useful = size.speed_gpus * goodput
-    marginal = curve.marginal(case.save.name, size.gpus)
+    marginal = curve.marginal(name, size.gpus)
     wall_s = _wall_s(size, case, interval_s, goodput)
     price = asked.gpu_hour_price
     made = ScaleRecord(
-        strategy=case.save.name,
+        strategy=name,
         gpus=size.gpus,
         idle_gpus=size.idle_gpus,
         replicas=size.replicas,
@@ -116,7 +96,7 @@ def _record(curve: Curve, size: Size, case: Case, typed: _Typed, asked: Asked) -
         flush_s=case.save.flush_s,
         step_time_s=case.step_time_s,
         interval_s=interval_s,
-        interval_steps=None if interval_s is None else case.steps_if_whole(interval_s),
+        interval_steps=steps,
         goodput=goodput,
         waiting_fraction=waiting,
         speed_gpus=size.speed_gpus,
@@ -152,24 +132,6 @@ def _wall_s(size: Size, case: Case, interval_s: float | None, goodput: float) ->
 
         wall_s = float(expected_time(work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
     return wall_s if wall_s <= _LONGEST_S else None
-
-
-def _of_tiers(curve: Curve, size: Size, case: Case, asked: Asked) -> ScaleRecord:
-    """Saves to several tiers; ``case`` is the best one of a single tier, as `ckptplan.plan.plan` takes it."""
-    plan = _tier_plan(curve, size, case)
-    several = case._replace(save=case.save._replace(name=curve.tiers))
-    typed = _Typed(plan.interval_s, number(plan.goodput), number(plan.waiting_fraction))
-    made = _record(curve, size, several._replace(step_time_s=None), typed, asked)
-    return made._replace(stall_s=None, flush_s=None, step_time_s=case.step_time_s, interval_steps=plan.interval_steps)
-
-
-def _tier_plan(curve: Curve, size: Size, case: Case) -> TierPlan | TieredYield:
-    """The very plan of ``optimize`` at the planned size; one that is as good, and faster to find, at the others."""
-    from ckptplan.plan.scale.tiers import tiers_at
-    from ckptplan.plan.tiers.tiering import tiering_of
-
-    found = tiering_of(size.scenario, case) if size.gpus == curve.planned else None
-    return tiers_at(size.scenario, case, whole_steps=True) if found is None else found.plan
 
 
 def _with_energy(record: ScaleRecord, case: Case, size: Size, asked: Asked) -> ScaleRecord:

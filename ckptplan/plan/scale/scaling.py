@@ -13,6 +13,7 @@ from ckptplan.plan.scale.batch import BatchFacts, batch_facts
 from ckptplan.plan.scale.curve import Curve
 from ckptplan.plan.scale.peaks import ScalePeak, peak_of, sizes_around
 from ckptplan.plan.scale.records import Asked, ScaleRecord, records_at
+from ckptplan.plan.scale.yields import Yields
 
 
 class Scaling(NamedTuple):
@@ -79,13 +80,14 @@ def scaling(
             hint="add cluster.power, for example power: {compute: 1.1 kW, save: 600 W, restart: 300 W}",
         )
     curve, asked = Curve(scenario), Asked(gpu_hour_price, energy)
-    given = [one for size in dict.fromkeys(gpus) for one in records_at(curve, size, asked)]  # first: a fault ends here
+    yields = Yields(curve)
+    given = [one for size in dict.fromkeys(gpus) for one in records_at(yields, size, asked)]  # first: a fault ends here
     ratio = None
     if gpu_hour_price is not None and useful_hour_worth is not None:
         ratio = gpu_hour_price / useful_hour_worth
-    peaks = tuple(peak_of(curve, strategy, ratio) for strategy in curve.strategies)
+    peaks = tuple(peak_of(yields, strategy, ratio) for strategy in curve.strategies)
     sizes = {*gpus, curve.planned} if gpus else set(sizes_around(curve, peaks))
-    given += [one for size in sizes.difference(gpus) for one in records_at(curve, size, asked)]
+    given += [one for size in sizes.difference(gpus) for one in records_at(yields, size, asked)]
     records = tuple(sorted(given, key=lambda one: (curve.strategies.index(one.strategy), one.gpus)))
     planned = [one for one in records if one.gpus == curve.planned]
     batch = batch_facts(curve, tuple(sorted(sizes)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.tiers import tier_costs
+from ckptplan.errors import InputError
 from ckptplan.interval.elementary import ceil_to_whole
 from ckptplan.interval.tier_cases import in_full, kept_case
 from ckptplan.interval.tier_drain import tier_interval_floor
@@ -16,12 +17,13 @@ from ckptplan.interval.tier_levels import all_subsets
 from ckptplan.interval.tier_patterns import BestPattern, pattern_goodputs
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import best_interval
-from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of
+from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of, pattern_of
 from ckptplan.plan.tiers.tiering import pattern_shares
 
 _MOST_ROWS = 1_500
 _LARGEST_RATIO = 512  # saves of one tier in one of the next
 _CLOSE = 1.02  # factor between ratios that is looked at last
+_WORSE = 1.1  # times the loss of the best subset on the grid
 
 
 class TieredYield(NamedTuple):
@@ -33,7 +35,7 @@ class TieredYield(NamedTuple):
     waiting_fraction: float  # for a node
 
 
-def tiers_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> TieredYield:
+def tiers_at(scenario: Scenario, case: Case, pattern: Pattern, *, whole_steps: bool) -> TieredYield:
     """What saves to several tiers yield at the size of a scenario.
 
     Parameters
@@ -42,6 +44,8 @@ def tiers_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> TieredYiel
         With tiers, at any size.
     case : Case
         One of its cases: failures and recovery are read from it.
+    pattern : Pattern
+        Of this size, or of one next to it.
     whole_steps : bool
         Whether the interval is a whole number of steps; else it is only not shorter than one.
 
@@ -56,17 +60,12 @@ def tiers_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> TieredYiel
 
     Notes
     -----
-    As `ckptplan.plan.tiering.tiering_of`, but with the pattern of `pattern_near_best`, which is found without regard to
-    whole steps: for many sizes, where a second for each would be too long.
+    As `ckptplan.plan.tiers.tiering.tiering_of`, without what that says of each tier.
     """
-    spectrum = case.spectrum
-    if spectrum is None:
-        raise ValueError("a case of a scenario with tiers knows its failures by class")
-    costs = tier_costs(scenario, spectrum.classes)
-    job = job_of(case, spectrum, costs)
-    made = pattern_near_best(job)
-    kept = np.isin(np.arange(len(costs)), made.kept)
+    job = _job(scenario, case)
+    kept = np.isin(np.arange(len(job.costs)), pattern.kept)
     levels = kept_case(in_full(job.saves), kept)
+    made = pattern._replace(slot_stall_s=tuple(float(v) for v in levels.slot_stall))
     floor_s = float(tier_interval_floor(made.every, made.slot_stall_s, flush=levels.flush, exposed=levels.exposed))
 
     def goodput(interval_s: Floats) -> Floats:
@@ -86,6 +85,23 @@ def tiers_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> TieredYiel
     return TieredYield(best_s, steps, float(found.useful), float(found.waiting))
 
 
+def pattern_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> Pattern:
+    """The best pattern at one size: with ``whole_steps`` that of ``optimize``, else one that is found fast."""
+    job = _job(scenario, case)
+    return pattern_of(job) if whole_steps else pattern_near_best(job)
+
+
+def _job(scenario: Scenario, case: Case) -> TierJob:
+    if case.spectrum is None:
+        raise ValueError("a case of a scenario with tiers knows its failures by class")
+    costs = tier_costs(scenario, case.spectrum.classes)
+    if costs[-1].fits == 0:
+        raise InputError(
+            f"no save fits into the last tier, {costs[-1].name}", hint="raise its capacity, or shard the state further"
+        )
+    return job_of(case, case.spectrum, costs)
+
+
 def pattern_near_best(job: TierJob) -> Pattern:
     """A pattern as good as the best one, over the tiers that have room for a save.
 
@@ -93,7 +109,11 @@ def pattern_near_best(job: TierJob) -> Pattern:
     instead of a million. The goodput is flat in the ratios.
     """
     subsets = [kept for kept in all_subsets(len(job.costs)) if not (kept & ~job.available).any()]
-    every, found = max((_best_ratios(job, kept) for kept in subsets), key=lambda one: float(one[1].goodput))
+    coarse = [_coarse_ratios(job, kept) for kept in subsets]
+    most = max(float(one.found.goodput) for one in coarse)
+    # What closer ratios add is far less than the losses: subsets that lose much more than the best stay behind it.
+    near = [one for one in coarse if 1.0 - float(one.found.goodput) <= _WORSE * (1.0 - most)]
+    every, found = max((_best_ratios(job, one) for one in near), key=lambda one: float(one[1].goodput))
     return Pattern(
         best=found,
         kept=np.flatnonzero(found.kept),
@@ -102,17 +122,30 @@ def pattern_near_best(job: TierJob) -> Pattern:
     )
 
 
-def _best_ratios(job: TierJob, kept: np.ndarray) -> tuple[Floats, BestPattern]:
-    """The best ratios between some of the tiers: a coarse grid, then ever closer around the best one."""
+class _Coarse(NamedTuple):
+    """The best ratios of a grid, between the tiers of one subset, and the factor between its points."""
+
+    kept: np.ndarray
+    ratios: Floats
+    found: BestPattern
+    factor: float
+
+
+def _coarse_ratios(job: TierJob, kept: np.ndarray) -> _Coarse:
     count = int(kept.sum()) - 1
     steps = int(np.ceil(np.log2(_LARGEST_RATIO)))
     while (2 * steps + 1) ** count <= _MOST_ROWS and steps < 2 * np.log2(_LARGEST_RATIO):
         steps *= 2
     factor = _LARGEST_RATIO ** (1.0 / steps)
     tried = np.unique(np.rint(factor ** np.arange(steps + 1)))
-    ratios, found = _best_of(job, kept, [tried] * count)
-    while count and factor > _CLOSE:
-        factor = np.sqrt(factor)
+    return _Coarse(kept, *_best_of(job, kept, [tried] * count), factor)
+
+
+def _best_ratios(job: TierJob, coarse: _Coarse) -> tuple[Floats, BestPattern]:
+    """The best ratios between some of the tiers: ever closer around the best ones of the grid."""
+    kept, ratios, found, factor = coarse
+    while len(ratios) and factor > _CLOSE:
+        factor = float(np.sqrt(factor))
         near = [np.unique(np.maximum(np.rint([r / factor, r, r * factor]), 1.0)) for r in ratios]
         ratios, found = _best_of(job, kept, near)
     return np.cumprod(np.insert(ratios, 0, 1.0), dtype=np.float64), found

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.cost.classes import FailureKind
+from ckptplan.cost.classes import FailureKind, timeout_s
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import CaseShares, Spectrum, verification
@@ -24,6 +24,7 @@ class WatchdogFacts(NamedTuple):
     best_lost_fraction: float
     false_alarms_per_day: float  # at the timeout in force
     best_false_alarms_per_day: float
+    seen_at_s: float  # no shorter timeout is proposed than the one at which the false alarms were counted
 
 
 class EvictionFacts(NamedTuple):
@@ -123,30 +124,29 @@ def _watchdog(scenario: Scenario, case: Case, spectrum: Spectrum, interval_s: fl
     from ckptplan.interval.watchdog import ExponentialTail, best_timeout, watchdog_cost
 
     step_s = case.step_time_s or 1.0
-    rate = sum(one.rate_per_s(case.mtbf_s) for one in hangs)
-    tail = ExponentialTail(dog.seen_at_s, dog.false_alarms_per_s * step_s, dog.decay_s)
+    hang = hangs[0]
+    in_force_s = timeout_s(dog, hang)
+    start_s = min(dog.seen_at_s, in_force_s)
+    per_step = min(dog.false_alarms_at(start_s, case.step_time_s) * step_s, 1.0)
+    tail = ExponentialTail(start_s, per_step, dog.decay_s)
     process = {
-        "hang_rate": rate,
+        "hang_rate": sum(one.rate_per_s(case.mtbf_s) for one in hangs),
         "step_time": step_s,
-        "restart": float(np.mean([one.restart_s for one in hangs])),
-        "rework": interval_s / 2.0,
+        "restart": hang.restart_s,
+        "rework": interval_s / 2.0 + case.speed * case.save.flush_s,
     }
-    timeout_s = hangs[0].downtime_s if dog.timeout_s is None else dog.timeout_s
-    now = watchdog_cost(timeout_s, tail, **process)
+    now = watchdog_cost(in_force_s, tail, **process)
     best = best_timeout(tail, least=dog.seen_at_s, **process)
     best_s = float(best.timeout_s)
     return WatchdogFacts(
-        timeout_s=timeout_s,
-        lost_fraction=float(now.hang + now.false_alarm),
+        timeout_s=in_force_s,
+        lost_fraction=min(float(now.hang + now.false_alarm), 1.0),
         best_timeout_s=best_s,
         best_lost_fraction=float(best.cost.hang + best.cost.false_alarm),
-        false_alarms_per_day=_alarms_per_day(dog.false_alarms_per_s, timeout_s - dog.seen_at_s, dog.decay_s),
-        best_false_alarms_per_day=_alarms_per_day(dog.false_alarms_per_s, best_s - dog.seen_at_s, dog.decay_s),
+        false_alarms_per_day=_DAY_S * dog.false_alarms_at(in_force_s, case.step_time_s),
+        best_false_alarms_per_day=_DAY_S * dog.false_alarms_at(best_s, case.step_time_s),
+        seen_at_s=dog.seen_at_s,
     )
-
-
-def _alarms_per_day(rate_per_s: float, longer_s: float, decay_s: float) -> float:
-    return float(rate_per_s * _DAY_S * np.exp(-longer_s / decay_s))
 
 
 def _evictions(scenario: Scenario, case: Case, spectrum: Spectrum) -> list[EvictionFacts]:
@@ -207,8 +207,9 @@ def _prediction(scenario: Scenario, case: Case) -> PredictionFacts | None:
     stall_s = case.effective_stall_s
     save_s = stall_s if given.save_s is None else given.save_s
     process = {"recall": given.recall, "precision": given.precision, "proactive_stall": save_s}
-    period = prediction_period(stall_s, case.mtbf_s, **process)
-    worth = predictor_worth(stall_s, case.mtbf_s, recovery=case.restart.total_s, **process)
+    mtbf_s = case.stops_mtbf_s
+    period = prediction_period(stall_s, mtbf_s, **process)
+    worth = predictor_worth(stall_s, mtbf_s, recovery=case.restart.total_s, **process)
     return PredictionFacts(
         interval_s=float(period.interval_s),
         trust_after_s=float(period.trust_after_s),

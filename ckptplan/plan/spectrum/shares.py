@@ -166,6 +166,14 @@ def rework_mtbf_s(case: Case, spectrum: Spectrum) -> float:
     return float("inf") if total == 0.0 else float(1.0 / total)
 
 
+def stops_mtbf_s(case: Case, spectrum: Spectrum) -> float:
+    """Mean time between all that stops the run: failures, and errors when they are found. [s]."""
+    stops = (Behaviour.STOP, Behaviour.LATE, Behaviour.VERIFIED)
+    kinds = behaviours(case, spectrum)
+    total = sum(one.rate_per_s(case.mtbf_s) for one, kind in zip(spectrum.classes, kinds, strict=True) if kind in stops)
+    return float("inf") if total == 0.0 else 1.0 / total
+
+
 def first_order(case: Case, spectrum: Spectrum, interval_s: float) -> FirstOrder:
     """First-order account: what is thrown back, found late, slowed or restarted, each as a rate times a time."""
     causes = causes_of(case, spectrum)

@@ -27,6 +27,8 @@ from ckptplan.simulate.spectrum.shares import SpectrumShares
 from ckptplan.simulate.summary import MeanShares, standard_errors, summarise
 
 _RECOVERIES = 200_000
+_CHAINS = 1562  # that those are divided among
+_RECOVERIES_A_CHAIN = 5  # delays that a chain lasts at least, for its shares to be those of the long run
 _WITHOUT_END = 100  # MTBFs of work in a run whose end is not known
 
 
@@ -90,11 +92,10 @@ def simulate_spectrum_plan(
 
 
 def spectrum_runs(
-    scenario: Scenario, case: Case, interval_s: float, *, tiers: Tiering | None, runs: int, seed: int
+    case: Case, interval_s: float, work_s: float, *, tiers: Tiering | None, runs: int, seed: int
 ) -> SpectrumRuns:
     """Whole runs of a case, or of its tiers, without a prediction beside them; waiting for nodes is not in them."""
     process = process_of_case(case, interval_s) if tiers is None else process_of_tiers(case, tiers, interval_s)
-    work_s = scenario.training.work_s or _WITHOUT_END * case.mtbf_s
     return simulate_spectrum_runs(process, work_s, runs=runs, seed=seed)
 
 
@@ -110,7 +111,7 @@ def _played(scenario: Scenario, strategy: str, interval_s: float, *, strict: boo
     shares = shares_by_class(case, spectrum, interval_s)
     process = kept_by(scenario.retention, process_of_case(case, interval_s), _period_s(shares, interval_s))
     is_exact = all(one.behaviour in {"stop", "verified"} for one in of_shares(case, spectrum, shares))
-    is_exact &= not (spectrum.verification is not None and case.save.flush_s > 0.0)
+    is_exact &= not (spectrum.verification is not None and case.save.flush_s > 0.0) and spectrum.spares is None
     return _Played(case, spectrum, process, shares, of_shares(case, spectrum, shares), strategy, is_exact)
 
 
@@ -123,7 +124,7 @@ def _of_tiers(scenario: Scenario, case: Case, interval_s: float) -> _Played:
     process = process_of_tiers(case, found, found.plan.interval_s)
     process = kept_by(scenario.retention, process, _period_s(found.shares, last_s))
     drained = any(tier.flush_s > 0.0 for tier in found.costs)
-    is_exact = not drained and all(one.behaviour == "stop" for one in classes)
+    is_exact = not drained and all(one.behaviour == "stop" for one in classes) and spectrum.spares is None
     return _Played(case, spectrum, process, found.shares, classes, TIERS, is_exact)
 
 
@@ -231,7 +232,13 @@ def _parts(slow: Share, waiting: Share, shares: CaseShares, rest: float) -> tupl
 
 def _causes(played: _Played, made: SpectrumRuns, rest: float) -> tuple[CausePlayed, ...]:
     return tuple(
-        CausePlayed(one.name, rest * cause.lost, one.lost_fraction, cause.events / made.wall_s.size, cause.unkept)
+        CausePlayed(
+            one.name,
+            rest * (cause.lost - cause.save.value),  # a save before an end is booked as a save
+            one.lost_fraction,
+            cause.events / made.wall_s.size,
+            cause.unkept,
+        )
         for one, cause in zip(played.classes, made.causes, strict=True)
     )
 
@@ -244,4 +251,11 @@ def _prediction(played: _Played, waiting: Share, seed: int) -> Prediction:
     simulated = found.goodput * rest
     error = float(np.hypot(found.goodput_error * rest, found.goodput * waiting.error))
     z = standard_errors(simulated, error, predicted)
+    if _latest_s(played) * _RECOVERIES_A_CHAIN > found.wall_s / _CHAINS:
+        z = math.nan  # errors that hardly any of the chains lives to find
     return Prediction("goodput", predicted, simulated, error, z if math.isfinite(z) else math.nan, played.is_exact)
+
+
+def _latest_s(played: _Played) -> float:
+    """The longest mean delay of an error. [s]."""
+    return max((one.found_s for one in played.classes if one.behaviour == "late"), default=0.0)

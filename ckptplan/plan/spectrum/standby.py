@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
+_FEW = 5
+
 
 def takes_a_node(one: ClassCost) -> bool:
     """Whether a failure of this class needs another node: not if only the process died, or the node comes back."""
@@ -54,10 +56,18 @@ def _shrunk(spares: Spares, classes: Sequence[ClassCost], case: Case, found: Spe
     if rate == 0.0:
         return np.zeros_like(found.useful)
     restart_s = found.restart / (1.0 - found.restart) / rate  # of all recoveries, per node lost
-    kept = elastic_throughput(
-        rate, spares.nodes, case.replicas, spares.repair_s, reshard=spares.reshard_s or 0.0, restart=restart_s
-    )
-    return np.asarray(np.clip(1.0 - kept * (1.0 + rate * restart_s), 0.0, 1.0))
+
+    def lost(restart: Floats) -> Floats:
+        kept = elastic_throughput(
+            rate, spares.nodes, case.replicas, spares.repair_s, reshard=spares.reshard_s or 0.0, restart=restart
+        )
+        return np.asarray(np.clip(1.0 - kept * (1.0 + rate * restart), 0.0, 1.0))
+
+    if restart_s.size <= _FEW:
+        return lost(restart_s)
+    # It changes little and smoothly with the recoveries: a few of them tell the others, for a search over intervals.
+    known = np.linspace(np.nanmin(restart_s), np.nanmax(restart_s), _FEW)
+    return np.asarray(np.interp(restart_s, known, lost(known)))
 
 
 def mean_wait_s(spares: Spares, rate: float) -> float:

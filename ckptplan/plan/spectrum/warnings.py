@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ckptplan.cost.classes import OTHER, FailureKind
 from ckptplan.cost.scenario import Scenario
+from ckptplan.errors import InputError
 from ckptplan.interval.spectrum import Behaviour
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import Plan
@@ -16,6 +17,7 @@ _FEW = 10  # events of a class
 _WORTH_A_WORD = 0.005  # of goodput
 _MUCH_WAITING = 0.001
 _DAY_S = 86_400.0
+_LATE = 0.2  # of the run
 
 
 def spectrum_warnings(made: Plan, scenario: Scenario, case: Case) -> tuple[str, ...]:
@@ -29,6 +31,9 @@ def spectrum_warnings(made: Plan, scenario: Scenario, case: Case) -> tuple[str, 
         *_waiting(made),
         *_loads_that_do_not_count(scenario, spectrum),
         *_wide_patterns(made),
+        *_found_after_the_end(scenario, spectrum, case),
+        *_tiers_at_one_scale(made),
+        *_retention(scenario),
     ]
     return tuple(found)
 
@@ -99,6 +104,41 @@ def _wide_patterns(made: Plan) -> Iterator[str]:
         )
 
 
+def _found_after_the_end(scenario: Scenario, spectrum: Spectrum, case: Case) -> Iterator[str]:
+    work_s = scenario.training.work_s
+    for one, kind in zip(spectrum.classes, behaviours(case, spectrum), strict=True):
+        if kind is Behaviour.LATE and work_s is not None and one.delay_s > _LATE * work_s:
+            yield (
+                f"{one.name} is found after {format_time(one.delay_s)} on average, in a run of {format_time(work_s)}: "
+                "many errors stay in the finished model, and the goodput is that of a run without end; write a "
+                "verification"
+            )
+
+
+def _tiers_at_one_scale(made: Plan) -> Iterator[str]:
+    if made.tiers is not None and len(made.scales) > 1:
+        yield "tiers are planned at the size of the spec only: ckptplan scale has them at other sizes"
+
+
+def _retention(scenario: Scenario) -> Iterator[str]:
+    """A retention that keeps too few saves for what is found late."""
+    kept = scenario.retention
+    if kept is None or (kept.keep is None and kept.keep_all_s is None):
+        return
+    from ckptplan.plan.retention.retaining import retention_plan
+
+    try:
+        found = retention_plan(scenario)
+    except InputError:
+        yield "the retention of the spec cannot be kept: ckptplan retain says why"
+        return
+    if found.given is not None and not found.given.is_enough:
+        yield (
+            "the retention of the spec keeps too few saves for what is found late, which no goodput here counts: "
+            "ckptplan retain says how many are needed"
+        )
+
+
 def spectrum_assumptions(scenario: Scenario, case: Case) -> tuple[str, ...]:
     """What holds only if the run is like that, one sentence each."""
     spectrum = case.spectrum
@@ -126,5 +166,5 @@ def _assumptions(scenario: Scenario, spectrum: Spectrum) -> Iterator[str]:
         yield "the drain to a tier begins when that to the tier below has ended"
     spares = scenario.spares
     if spares is not None and spares.nodes > 0:
-        count = format_count(spares.nodes)
-        yield f"a failed node is repaired at once, beside all others; {count} spares are there when the run begins"
+        there = "1 spare is" if spares.nodes == 1 else f"{format_count(spares.nodes)} spares are"
+        yield f"a failed node is repaired at once, beside all others; {there} there when the run begins"

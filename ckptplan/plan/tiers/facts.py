@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.interval.tier_patterns import pattern_goodputs
-from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, best_of
+from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, without
 
 _RATIOS = 16  # tried for a tier that was dropped, to say what it would have cost
 
@@ -18,6 +18,7 @@ class TierFacts(NamedTuple):
     ``every`` counts slots, ``every_steps`` steps from one save of this tier or a higher one to the next; None for a
     tier that is not kept. ``catches`` is the share of the failures that go back to it. ``gain`` is what it adds to the
     goodput: of a kept tier against the best plan without it, of a dropped one (not positive) against that with it.
+    ``why`` says why a tier is left out, or kept though nothing goes back to it.
     """
 
     name: str
@@ -73,7 +74,7 @@ def _facts(job: TierJob, made: Pattern, index: int, catches: Floats) -> TierFact
         interval_s=every * float(made.best.interval_s),
         stall_s=tier.alone_stall_s if place == 0 else tier.stall_s,
         catches=float(catches[place]),
-        why="",
+        why=_why_kept(job, index, float(catches[place])),
     )
 
 
@@ -84,8 +85,7 @@ def _gain(job: TierJob, made: Pattern, index: int) -> float | None:
         return None
     best = made.best
     if best.kept[index]:
-        others = job.available & (np.arange(last + 1) != index)
-        return float(best.goodput - best_of(job, others).goodput)
+        return float(best.goodput - without(made, index).goodput)
     with_it = pattern_goodputs(job.saves, _with_level(best.every, index), step_time_s=job.case.step_time_s)
     return float(np.nanmax(with_it.goodput) - best.goodput)
 
@@ -103,6 +103,20 @@ def _with_level(every: Floats, index: int) -> Floats:
             row[above] = every[above] / every[above[0]] * row[index] * up
             rows.append(row)
     return np.array(rows)
+
+
+def _why_kept(job: TierJob, index: int, catches: float) -> str:
+    """What to say of a last tier to which no failure goes back; announced ends may need it all the same."""
+    if catches > 0.0 or index != len(job.costs) - 1:
+        return ""
+    below = [tier for tier, there in zip(job.costs[:index], job.available[:index], strict=True) if there]
+    enough = [tier.name for tier in below if min(tier.survival) >= 1.0]
+    if not enough:
+        return ""
+    return (
+        "kept because the last tier must survive everything; no failure of the spec goes back to it, and "
+        f"{enough[0]} survives everything too: it can be deleted"
+    )
 
 
 def _why_not(job: TierJob, index: int, gain: float | None) -> str:

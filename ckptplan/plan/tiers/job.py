@@ -11,12 +11,12 @@ from ckptplan.cost.tiers import TierCost
 from ckptplan.interval.recovery import RecoveryParts, recovery_parts
 from ckptplan.interval.spectrum import Behaviour
 from ckptplan.interval.tier_cases import TieredSaves
-from ckptplan.interval.tier_patterns import BestPattern, best_pattern
+from ckptplan.interval.tier_patterns import LARGEST_RATIO, BestPattern, SubsetYield, best_by_subset, best_of_subsets
 from ckptplan.interval.tier_recovery import Causes
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import Spectrum, causes_of
 
-_LARGEST_RATIOS = (64, 512)  # saves of one tier in one of the next: all of the first are tried, more if these are few
+_LARGEST_OF_TWO = 512  # saves of one tier in one of the next, where only two are kept
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -40,6 +40,7 @@ class Pattern(NamedTuple):
     kept: npt.NDArray[np.intp]
     every: tuple[int, ...]
     slot_stall_s: tuple[float, ...]
+    subsets: tuple[SubsetYield, ...] = ()  # the best pattern of every choice of tiers
 
 
 def job_of(case: Case, spectrum: Spectrum, costs: tuple[TierCost, ...]) -> TierJob:
@@ -91,22 +92,42 @@ def restarts_s(spectrum: Spectrum, costs: tuple[TierCost, ...]) -> Floats:
 
 def pattern_of(job: TierJob) -> Pattern:
     """The best pattern over the tiers that have room for a save."""
-    best = best_of(job, job.available)
+    subsets = _subsets(job)
+    best = best_of_subsets(subsets)
     kept = np.flatnonzero(best.kept)
     slots = np.cumsum(_added(job, best.kept)[kept])
-    return Pattern(best, kept, tuple(int(best.every[k]) for k in kept), tuple(float(v) for v in slots))
+    return Pattern(best, kept, tuple(int(best.every[k]) for k in kept), tuple(float(v) for v in slots), subsets)
 
 
-def best_of(job: TierJob, these: Bools) -> BestPattern:
-    """The best pattern over some of the tiers."""
-    for largest in _LARGEST_RATIOS:
-        found = best_pattern(only(job.saves, these), step_time_s=job.case.step_time_s, largest_ratio=largest)
-        every = found.every[found.kept]
-        if not (every[1:] >= largest * every[:-1]).any():
-            break
-    in_kept, in_every = np.zeros(these.shape, dtype=np.bool_), np.full(these.shape, np.nan)
-    in_kept[these], in_every[these] = found.kept, found.every
-    return found._replace(kept=in_kept, every=in_every)
+def without(made: Pattern, index: int) -> BestPattern:
+    """The best pattern that leaves a tier out, as a plan without it would have it."""
+    return best_of_subsets(one for one in made.subsets if not one.kept[index])
+
+
+def _subsets(job: TierJob) -> tuple[SubsetYield, ...]:
+    """The best pattern of each choice of tiers with room; ratios above 64 are tried where two tiers are kept."""
+    step_s = job.case.step_time_s
+    found = best_by_subset(only(job.saves, job.available), step_time_s=step_s)
+    return tuple(_in_place(job, _with_larger_ratios(job, one)) for one in found)
+
+
+def _with_larger_ratios(job: TierJob, one: SubsetYield) -> SubsetYield:
+    every = one.every[one.kept]
+    if len(every) != 2 or every[1] < LARGEST_RATIO:
+        return one
+    these = job.available.copy()
+    these[job.available] = one.kept
+    wider = best_by_subset(only(job.saves, these), step_time_s=job.case.step_time_s, largest_ratio=_LARGEST_OF_TWO)[-1]
+    in_every = one.every.copy()
+    in_every[one.kept] = wider.every
+    return SubsetYield(one.kept, in_every, wider.found)
+
+
+def _in_place(job: TierJob, one: SubsetYield) -> SubsetYield:
+    """The same among all tiers, those without room included."""
+    kept, every = np.zeros(job.available.shape, dtype=np.bool_), np.full(job.available.shape, np.nan)
+    kept[job.available], every[job.available] = one.kept, one.every
+    return SubsetYield(kept, every, one.found)
 
 
 def only(saves: TieredSaves, these: Bools) -> TieredSaves:

@@ -154,6 +154,12 @@ class ClassCost(NamedTuple):
         """Time that training stands still for it. [s]."""
         return self.downtime_s + self.restart_s
 
+    def loading_for(self, load_s: float) -> ClassCost:
+        """The same with another time to load the checkpoint, if that is a known part of its restart. [s]."""
+        if self.load_s is None:
+            return self
+        return self._replace(restart_s=self.restart_s - self.load_s + load_s, load_s=load_s)
+
 
 def class_costs(scenario: Scenario, restart: RestartCost) -> tuple[ClassCost, ...]:
     """Every class of a scenario at its scale; what no class claims of the interruptions is a crash named ``other``.

@@ -56,6 +56,16 @@ class Case(NamedTuple):
         return self.save.training_speed_while_flushing
 
     @property
+    def of_spec(self) -> "Case":
+        """The same with the restart that the spec gives, where that of this case loads from its own tier."""
+        if self.spectrum is None or self.spectrum.written is None:
+            return self
+        from ckptplan.plan.spectrum.assembly import mean_recovery
+
+        spectrum = self.spectrum.of_spec
+        return self._replace(spectrum=spectrum, restart=mean_recovery(self.restart, spectrum, self.mtbf_s))
+
+    @property
     def is_exponential(self) -> bool:
         """Whether the failures of the job have no memory."""
         return self.law.name is LawName.EXPONENTIAL
@@ -202,31 +212,36 @@ class Case(NamedTuple):
 
 def cases_of(scenario: Scenario) -> list[Case]:
     """Every strategy of a scenario, at its scale; a tier that survives everything is one by itself."""
-    mtbf_s = float(mtbf_of_job(scenario.failures.mtbf_per_gpu_s, scenario.cluster.gpus))
-    restart = restart_cost(scenario)
-    spectrum = None
-    wanted = scenario.strategies
+    restart, wanted = restart_cost(scenario), scenario.strategies
     saves = [save_cost(save, scenario) for save in scenario.saves if wanted is None or save.name in wanted]
-    if scenario.has_spectrum:
-        from ckptplan.plan.spectrum.assembly import mean_recovery, single_tiers, spectrum_of
+    if not scenario.has_spectrum:
+        return [_case(scenario, save, restart, None) for save in saves]
+    from ckptplan.plan.spectrum.assembly import single_tiers, spectrum_of
 
-        spectrum = spectrum_of(scenario, restart)
-        alone = single_tiers(scenario, spectrum)
-        saves += [save for save in alone if wanted is None or save.name in wanted] or (alone if not saves else [])
+    spectrum = spectrum_of(scenario, restart)
+    alone = single_tiers(scenario, spectrum)
+    chosen = [one for one in alone if wanted is None or one.save.name in wanted]
+    pairs = [(save, spectrum) for save in saves]
+    pairs += [(one.save, one.spectrum) for one in (chosen if saves or chosen else alone)]
+    return [_case(scenario, save, restart, of_save) for save, of_save in pairs]
+
+
+def _case(scenario: Scenario, save: SaveCost, restart: RestartCost, spectrum: "Spectrum | None") -> Case:
+    mtbf_s = float(mtbf_of_job(scenario.failures.mtbf_per_gpu_s, scenario.cluster.gpus))
+    if spectrum is not None:
+        from ckptplan.plan.spectrum.assembly import mean_recovery
+
         restart = mean_recovery(restart, spectrum, mtbf_s)
-    return [
-        Case(
-            gpus=scenario.cluster.gpus,
-            mtbf_s=mtbf_s,
-            restart=restart,
-            save=save,
-            strike=scenario.failures_strike,
-            step_time_s=scenario.training.step_time_s,
-            law=scenario.failures.law,
-            nodes=scenario.cluster.nodes,
-            host_copy_survives=scenario.failures.host_copy_survives,
-            replicas=scenario.cluster.layout.data * scenario.cluster.layout.replicas,
-            spectrum=spectrum,
-        )
-        for save in saves
-    ]
+    return Case(
+        gpus=scenario.cluster.gpus,
+        mtbf_s=mtbf_s,
+        restart=restart,
+        save=save,
+        strike=scenario.failures_strike,
+        step_time_s=scenario.training.step_time_s,
+        law=scenario.failures.law,
+        nodes=scenario.cluster.nodes,
+        host_copy_survives=scenario.failures.host_copy_survives,
+        replicas=scenario.cluster.layout.data * scenario.cluster.layout.replicas,
+        spectrum=spectrum,
+    )

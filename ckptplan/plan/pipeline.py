@@ -104,7 +104,7 @@ def plan(
         duration_s=scenario.training.work_s,
         checkpoint=_checkpoint_facts(scenario),
         failures=_failure_facts(scenario, here[0].mtbf_s),
-        restart=here[0].restart,
+        restart=here[0].of_spec.restart,
         saves=tuple(case.save for case in here),
         records=records,
         best=best,
@@ -149,6 +149,7 @@ def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int, *,
     from ckptplan.plan.run import spectrum_run_facts
     from ckptplan.plan.spectrum.by_class import class_facts, of_shares
     from ckptplan.plan.spectrum.guards import guard_facts
+    from ckptplan.plan.spectrum.shares import spectrum_in
     from ckptplan.plan.spectrum.warnings import spectrum_assumptions, spectrum_warnings
 
     interval_s = made.best.typed_interval_s(made.step_time_s)
@@ -157,13 +158,14 @@ def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int, *,
         return made
     found = _tiers(made, scenario, case)
     if found is not None:
-        made = made._replace(tiers=found.plan, records=(*made.records, tier_record(case, found.plan)))
+        made = made._replace(tiers=found.plan, records=(*made.records, tier_record(case.of_spec, found.plan)))
         made = made._replace(records=(*made.records, *_given_to_tiers(made, scenario, case, found.plan)))
     best = found if made.tiers_are_best else None
     if best is not None:
-        interval_s = best.plan.interval_s
-        if len(case.spectrum.classes) > 1:
-            made = made._replace(classes=of_shares(case, case.spectrum, best.shares, best.recovery_s))
+        case, interval_s = case.of_spec, best.plan.interval_s
+        spectrum = spectrum_in(case)
+        if len(spectrum.classes) > 1:
+            made = made._replace(classes=of_shares(case, spectrum, best.shares, best.recovery_s))
     if whole_run:
         made = made._replace(run=spectrum_run_facts(scenario, case, interval_s, best, seed))
     return made._replace(
@@ -180,7 +182,7 @@ def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan"
     for asked_s in asked:
         found = tiering_of(scenario, case, interval_s=asked_s)
         if found is not None:
-            row = tier_record(case, found.plan)
+            row = tier_record(case.of_spec, found.plan)
             lost = max(best.goodput - found.plan.goodput, 0.0)
             yield row._replace(given=True, asked_interval_s=asked_s, lost_goodput=lost)
 

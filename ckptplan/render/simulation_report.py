@@ -121,7 +121,11 @@ def verdict(one: Prediction) -> str:
 def answers(made: Simulation) -> list[str]:
     """The answer, then whether the formula holds."""
     runs = f"{made.runs:,} run{'' if made.runs == 1 else 's'}"
-    steps = "" if made.interval_steps is None else f" = {whole(made.interval_steps)} step{'' if made.interval_steps == 1 else 's'}"
+    steps = (
+        ""
+        if made.interval_steps is None
+        else f" = {whole(made.interval_steps)} step{'' if made.interval_steps == 1 else 's'}"
+    )
     if made.asked_interval_s < made.interval_s:
         steps += f" (raised from {seconds(made.asked_interval_s)}: the flush must end before the next save starts)"
     length = "" if made.has_end else " (100 MTBFs: the spec gives no end)"

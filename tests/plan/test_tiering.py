@@ -10,6 +10,7 @@ import pytest
 
 from ckptplan.cost.scenario import Scenario, Strike
 from ckptplan.errors import InputError
+from ckptplan.interval.breakdown import exact_shares
 from ckptplan.interval.recovery import recovery_parts
 from ckptplan.interval.tier_chain import tier_goodput
 from ckptplan.interval.tier_recovery import Causes
@@ -189,3 +190,38 @@ def test_total_recovery_leaves_loads_uncounted_and_says_so() -> None:
     spec = text.format(tiers=f"    - {{{MEMORY}}}\n    - {{{FILES}}}\n", classes="", more="")
     found = plan(read_spec(spec.encode(), "run.yaml").scenario)
     assert any("load times of the tiers do not count for software, node" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("strike", list(Strike))
+def test_a_tier_alone_restarts_from_itself(strike: Strike) -> None:
+    """Its goodput is that of the exact formula with its own load in place of the spec's 3 min, not the spec's."""
+    tiers = (f"{FILES}, load: 20 min", "kind: object store, stall: 90 s, load: 40 s")
+    run = replace(scenario(*tiers), failures_strike=strike)
+    slow, fast = cases_of(run)
+    assert [case.save.name for case in (slow, fast)] == ["file system alone", "object store alone"]
+    for case, load_s in ((slow, 1200.0), (fast, 40.0)):
+        goodput = exact_shares(
+            1500.0, case.save.stall_s, case.mtbf_s, downtime=180.0, restart=240.0 + load_s, strike=strike
+        ).goodput
+        assert case.goodput(1500.0) == pytest.approx(float(goodput), rel=1e-12)
+        assert case.restart.total_s == pytest.approx(420.0 + load_s)
+        assert case.of_spec.restart.total_s == pytest.approx(600.0)
+
+
+def test_all_tiers_do_not_depend_on_the_case_they_are_planned_from() -> None:
+    """A tier without a load of its own takes that of the spec, whichever tier alone the case is of."""
+    run = scenario(MEMORY, f"{FILES}, load: 20 min", "kind: object store, stall: 90 s")
+    first, second = (tiering_of(run, case) for case in cases_of(run))
+    assert first is not None
+    assert second is not None
+    assert first.plan == second.plan
+    assert [tier.name for tier in first.plan.tiers if tier.kept] == ["host memory", "object store"]
+    assert first.restart_s[0] == pytest.approx([240.0 + 10.0, 240.0 + 180.0])
+
+
+@pytest.mark.parametrize("load", ["20 s", "20 min", "3 h"])
+def test_all_tiers_never_yield_less_than_one_alone(load: str) -> None:
+    """Whatever a tier takes to load from, the plan over all tiers knows it as well as the tier alone does."""
+    run = scenario(MEMORY, f"{FILES}, load: {load}", f"kind: object store, stall: 90 s, load: {load}")
+    alone = max(case.goodput(case.typed_interval_s) for case in cases_of(run))
+    assert made(run).plan.goodput >= alone - 1e-9

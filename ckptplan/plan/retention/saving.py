@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.tier_survival import MEMORY
-from ckptplan.cost.tiers import TierCost, tier_costs
+from ckptplan.cost.tiers import TierCost
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.record import TIERS
 from ckptplan.plan.spectrum.assembly import single_tiers
@@ -80,7 +80,7 @@ def saving_of(scenario: Scenario, *, strategy: str | None = None, interval_s: fl
     if tiering is None or (strategy is None and not tiering.plan.beats(best.goodput(best.typed_interval_s))):
         return _of_case(scenario, best, interval_s)
     at_interval = tiering if interval_s is None else tiering_of(scenario, best, interval_s=interval_s)
-    return _of_tiers(best, at_interval or tiering, interval_s)
+    return _of_tiers(best.of_spec, at_interval or tiering, interval_s)
 
 
 def period_of_slots(interval_s: float, every: Sequence[int], slot_stall_s: Sequence[float]) -> float:
@@ -128,10 +128,9 @@ def _single(scenario: Scenario, case: Case, work_s: float, period_s: float) -> P
     """The one place of a strategy: a tier, or storage of which only the size of a save is known."""
     spectrum = case.spectrum
     if spectrum is not None and scenario.storage.tiers:
-        costs = [c for c in tier_costs(scenario, spectrum.classes) if all(there >= 1.0 for there in c.survival)]
-        for tier, alone in zip(costs, single_tiers(scenario, spectrum), strict=True):
-            if alone.name == case.save.name:
-                return _place(tier, 1, work_s, period_s)
+        for alone in single_tiers(scenario, spectrum):
+            if alone.save.name == case.save.name:
+                return _place(alone.tier, 1, work_s, period_s)
     classes = () if spectrum is None else spectrum.classes
     size_bytes = sizes(scenario.model, scenario.cluster).total_bytes
     return Place(STORAGE, STORAGE, 1, work_s, period_s, size_bytes, None, None, (True,) * len(classes))

@@ -92,6 +92,7 @@ def pattern_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> Pattern:
 
 
 def _job(scenario: Scenario, case: Case) -> TierJob:
+    case = case.of_spec
     if case.spectrum is None:
         raise ValueError("a case of a scenario with tiers knows its failures by class")
     costs = tier_costs(scenario, case.spectrum.classes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ckptplan.cost.classes import FailureKind, class_costs, unnamed
@@ -34,13 +36,33 @@ def mean_recovery(restart: RestartCost, spectrum: Spectrum, mtbf_s: float) -> Re
     return restart._replace(total_s=down_s + up_s, downtime_s=down_s, restart_s=up_s)
 
 
-def single_tiers(scenario: Scenario, spectrum: Spectrum) -> list[SaveCost]:
+class SingleTier(NamedTuple):
+    """One tier that survives every class, as the only one: its saves, and the failures that load from it."""
+
+    tier: TierCost
+    save: SaveCost
+    spectrum: Spectrum
+
+
+def single_tiers(scenario: Scenario, spectrum: Spectrum) -> list[SingleTier]:
     """Each tier that survives every class, as the only one."""
     if not scenario.storage.tiers:
         return []
     tiers = tier_costs(scenario, spectrum.classes)
     taken = {save.name for save in scenario.saves}
-    return [_alone(tier, taken) for tier in tiers if all(there >= 1.0 for there in tier.survival)]
+    return [
+        SingleTier(tier, _alone(tier, taken), loading_from(tier, spectrum))
+        for tier in tiers
+        if all(there >= 1.0 for there in tier.survival)
+    ]
+
+
+def loading_from(tier: TierCost, spectrum: Spectrum) -> Spectrum:
+    """The same failures, each restart loading from a tier."""
+    if tier.load_s is None:
+        return spectrum
+    classes = tuple(one.loading_for(tier.load_s) for one in spectrum.classes)
+    return spectrum._replace(classes=classes, written=spectrum.classes)
 
 
 def _alone(tier: TierCost, taken: set[str]) -> SaveCost:

@@ -29,6 +29,12 @@ class Spectrum(NamedTuple):
     classes: tuple[ClassCost, ...]
     verification: Verification | None = None
     spares: Spares | None = None
+    written: tuple[ClassCost, ...] | None = None  # with the load of the spec, where ``classes`` have that of one tier
+
+    @property
+    def of_spec(self) -> Spectrum:
+        """The same with the restart of the spec, whichever tier a case saves to."""
+        return self if self.written is None else self._replace(classes=self.written, written=None)
 
 
 class CaseShares(NamedTuple):

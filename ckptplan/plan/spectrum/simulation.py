@@ -102,7 +102,7 @@ def spectrum_runs(
 def _played(scenario: Scenario, strategy: str, interval_s: float, *, strict: bool) -> _Played:
     cases = cases_of(scenario)
     if strategy == TIERS:
-        return _of_tiers(scenario, cases[0], interval_s)
+        return _of_tiers(scenario, cases[0].of_spec, interval_s)
     case = next(case for case in cases if case.save.name == strategy)
     if strict:
         refuse([case], [interval_s])

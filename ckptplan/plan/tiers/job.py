@@ -81,13 +81,12 @@ def _saves(spectrum: Spectrum, costs: tuple[TierCost, ...], causes: Causes) -> T
 
 def restarts_s(spectrum: Spectrum, costs: tuple[TierCost, ...]) -> Floats:
     """Restart of each class from each tier: that of the class, with the time to load from the tier. [s]."""
-    rows = []
-    for one in spectrum.classes:
-        without = None if one.load_s is None else one.restart_s - one.load_s
-        rows.append(
-            [one.restart_s if tier.load_s is None or without is None else without + tier.load_s for tier in costs]
-        )
-    return np.array(rows)
+    return np.array(
+        [
+            [(one if tier.load_s is None else one.loading_for(tier.load_s)).restart_s for tier in costs]
+            for one in spectrum.classes
+        ]
+    )
 
 
 def pattern_of(job: TierJob) -> Pattern:

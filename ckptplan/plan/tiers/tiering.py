@@ -87,6 +87,7 @@ def tiering_of(
     InputError
         If no save fits into the last tier.
     """
+    case = case.of_spec
     spectrum = case.spectrum
     if spectrum is None or not scenario.storage.tiers:
         return None

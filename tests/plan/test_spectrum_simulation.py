@@ -62,6 +62,17 @@ def test_tiers_without_drains_are_exact() -> None:
     assert made.strategy == "tiers"
 
 
+def test_drains_that_slow_training_are_counted_once() -> None:
+    """Stalls and slow-down take the share of the formula; with the slow-down twice it would be half as much again."""
+    slow = "kind: file system, write: background, drain: 60 s, training_speed_while_draining: 0.8"
+    run = test_tiering.scenario(test_tiering.MEMORY, slow, classes="kind: maintenance, every: 28 h")
+    made = simulated(run, "tiers")
+    predicted = float(made.predicted_shares.save)
+    assert predicted > 0.02
+    assert made.kept.save == pytest.approx(predicted, rel=0.01)
+    assert made.prediction.holds
+
+
 def test_too_few_saves_kept_are_counted() -> None:
     """With far fewer saves than retain asks for, rollbacks find none; with enough, hardly any do."""
     few, enough = (

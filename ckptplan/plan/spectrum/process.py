@@ -10,6 +10,7 @@ from ckptplan.errors import InputError
 from ckptplan.interval.spectrum import Behaviour
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import Spectrum, behaviours, spectrum_in, verification
+from ckptplan.plan.tiers.job import slowed_s
 from ckptplan.plan.tiers.tiering import Tiering
 from ckptplan.simulate.spectrum.causes import Cause, FailStop, Noticed, Silent, Slow, Spike
 from ckptplan.simulate.spectrum.process import SpectrumProcess
@@ -57,9 +58,10 @@ def process_of_tiers(case: Case, tiering: Tiering, interval_s: float) -> Spectru
     per class, so that each class plays its own mean.
     """
     spectrum = spectrum_in(case)
-    last_save_s = tiering.slot_stall_s[-1] + sum(tier.flush_s for tier in tiering.costs)
     kinds = behaviours(case, spectrum)
-    *below, last = tiering.slot_stall_s
+    # The slow-down beside a drain, which the plan counts as a stall, is played as such.
+    *below, last = (float(v) for v in np.asarray(tiering.slot_stall_s) - slowed_s(tiering.costs))
+    last_save_s = last + sum(tier.flush_s for tier in tiering.costs)
     check_s = 0.0 if spectrum.verification is None else spectrum.verification.time_s
     return SpectrumProcess(
         interval_s=interval_s,

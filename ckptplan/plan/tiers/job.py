@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +78,11 @@ def _saves(spectrum: Spectrum, costs: tuple[TierCost, ...], causes: Causes) -> T
         exposed=np.array([tier.speed * tier.flush_s for tier in costs]),
         flush=np.array([tier.flush_s for tier in costs]),
     )
+
+
+def slowed_s(kept: Sequence[TierCost]) -> Floats:
+    """Work that the drains of a slot take from training, by the highest kept tier; a part of the stall. [s]."""
+    return np.cumsum([(1.0 - tier.speed) * tier.flush_s for tier in kept])
 
 
 def restarts_s(spectrum: Spectrum, costs: tuple[TierCost, ...]) -> Floats:

@@ -20,7 +20,7 @@ from ckptplan.interval.tiers import tiers_first_order
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import CaseShares, best_interval, causes_of, with_waiting
 from ckptplan.plan.tiers.facts import TierFacts, facts_of
-from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of, only, pattern_of, restarts_s
+from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of, only, pattern_of, restarts_s, slowed_s
 
 _ROUNDING = 1e-9  # of goodput
 
@@ -160,7 +160,7 @@ def _base(job: TierJob, made: Pattern, causes: Causes, W: Floats) -> Base:
     # A drain begins when that of the tier below has ended.
     found = tier_shares(W, made.every, made.slot_stall_s, under, exposed=np.cumsum(np.asarray(saves.exposed)))
     running = 1.0 - found.restart.sum(axis=-1)
-    drained = np.cumsum(np.asarray(saves.flush))
+    drained, slowed = np.cumsum(np.asarray(saves.flush)), slowed_s([job.costs[k] for k in made.kept])
     back_to = [_lowest(job, made, index) for index in range(len(causes.behaviours))]
     with np.errstate(all="ignore"):
         recovering = _by_class(job, found.restart / running[..., None])
@@ -172,7 +172,7 @@ def _base(job: TierJob, made: Pattern, causes: Causes, W: Floats) -> Base:
             recovery_of_stops=recovering,
             granularity=W[..., None] * np.array([made.every[place] for place in back_to]),
             stall=np.array([made.slot_stall_s[place] for place in back_to]),
-            last_save=np.array([made.slot_stall_s[place] + drained[place] for place in back_to]),
+            last_save=np.array([made.slot_stall_s[place] - slowed[place] + drained[place] for place in back_to]),
         )
 
 

@@ -35,6 +35,16 @@ class TierCost(NamedTuple):
     endurance_bytes: float | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def exposed_s(self) -> float:
+        """Work that training does beside a drain. [s]."""
+        return self.speed * self.flush_s
+
+    @property
+    def slowed_s(self) -> float:
+        """Work that a drain takes from training. [s]."""
+        return (1.0 - self.speed) * self.flush_s
+
 
 def tier_costs(scenario: Scenario, classes: Sequence[ClassCost]) -> tuple[TierCost, ...]:
     """Every tier of a scenario at its scale.

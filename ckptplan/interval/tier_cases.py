@@ -80,20 +80,24 @@ def in_domain(job: TieredSaves) -> bool:
 def kept_case(job: TieredSaves, kept: Bools) -> Case:
     """The kept levels of one job: causes of a dropped level move to the next kept one, with its recovery."""
     levels = np.flatnonzero(kept)
-    rate, level, recovery = job.causes
     added = kept_levels(
         job.stall, np.zeros(kept.shape), kept, slot_cost=job.slot_cost, alone_stall=job.alone_stall
     ).stall
-    moved = np.searchsorted(levels, np.asarray(level) - 1) + 1
-    causes = Causes(rate, moved, RecoveryParts(*(part[..., levels] for part in recovery)))
     om_F, F = (np.asarray(value)[levels] for value in (job.exposed, job.flush))
     return Case(
         slot_stall=np.cumsum(added[levels]),
         exposed=om_F,
         flush=F,
-        found=tier_recovery(causes, om_F),
+        found=tier_recovery(causes_of_levels(job.causes, levels), om_F),
         least_ratio=2 if job.slot_cost == "replace" else 1,
     )
+
+
+def causes_of_levels(causes: Causes, levels: npt.NDArray[np.intp]) -> Causes:
+    """The same causes with some levels, counted from 0: what went back to another one goes back to the next."""
+    rate, level, recovery = causes
+    moved = np.searchsorted(levels, np.asarray(level) - 1) + 1
+    return Causes(rate, moved, RecoveryParts(*(part[..., levels] for part in recovery)))
 
 
 def yields(case: Case, every: Floats, step_time_s: float | None) -> PatternYields:

@@ -26,7 +26,6 @@ from ckptplan.cost.scenario import (
     Training,
 )
 from ckptplan.cost.state import ledger
-from ckptplan.cost.tiers import tier_costs
 from ckptplan.interval.scale import gpus_at_peak
 from ckptplan.interval.scale_price import gpus_worth_adding, useful_gpus
 from ckptplan.load import load
@@ -316,8 +315,7 @@ def test_the_fast_search_of_patterns_is_as_good(spectrum: Scenario, gpus: int) -
     """Its goodput is at most 1e-6 below that of all patterns tried, and not above."""
     scenario_there = Curve(spectrum).at(gpus).scenario
     case = cases_of(scenario_there)[0]._replace(step_time_s=None)
-    assert case.spectrum is not None
-    job = job_of(case, case.spectrum, tier_costs(scenario_there, case.spectrum.classes))
+    job = job_of(scenario_there, case)
     best, near = pattern_of(job).best, pattern_near_best(job).best
     assert float(best.goodput) * (1 - 1e-6) <= float(near.goodput) <= float(best.goodput) * (1 + 1e-12)
     np.testing.assert_array_equal(near.kept, best.kept)

@@ -8,17 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.cost.scenario import Scenario
-from ckptplan.cost.tiers import tier_costs
-from ckptplan.errors import InputError
-from ckptplan.interval.elementary import ceil_to_whole
-from ckptplan.interval.tier_cases import in_full, kept_case
-from ckptplan.interval.tier_drain import tier_interval_floor
 from ckptplan.interval.tier_levels import all_subsets
 from ckptplan.interval.tier_patterns import BestPattern, pattern_goodputs
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import best_interval
-from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of, pattern_of
-from ckptplan.plan.tiers.tiering import pattern_shares
+from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, floor_s, job_of, pattern_of, slot_stalls_s
+from ckptplan.plan.tiers.tiering import pattern_shares, steps_of
 
 _MOST_ROWS = 1_500
 _LARGEST_RATIO = 512  # saves of one tier in one of the next
@@ -62,11 +57,8 @@ def tiers_at(scenario: Scenario, case: Case, pattern: Pattern, *, whole_steps: b
     -----
     As `ckptplan.plan.tiers.tiering.tiering_of`, without what that says of each tier.
     """
-    job = _job(scenario, case)
-    kept = np.isin(np.arange(len(job.costs)), pattern.kept)
-    levels = kept_case(in_full(job.saves), kept)
-    made = pattern._replace(slot_stall_s=tuple(float(v) for v in levels.slot_stall))
-    floor_s = float(tier_interval_floor(made.every, made.slot_stall_s, flush=levels.flush, exposed=levels.exposed))
+    job = job_of(scenario, case)
+    made = pattern._replace(slot_stall_s=slot_stalls_s(job, pattern.kept))
 
     def goodput(interval_s: Floats) -> Floats:
         return pattern_shares(job, made, interval_s).useful
@@ -75,11 +67,9 @@ def tiers_at(scenario: Scenario, case: Case, pattern: Pattern, *, whole_steps: b
     start_s = best_interval(goodput, float(made.best.interval_s))
     if not np.isfinite(start_s):
         return TieredYield(None, None, 0.0, 0.0)
-    best_s, steps = max(start_s, floor_s, step_s), None
+    best_s, steps = max(start_s, floor_s(job, made), step_s), None
     if whole_steps and step_s > 0.0:
-        least = max(int(ceil_to_whole(np.asarray(floor_s / step_s))), 1)
-        counts = np.maximum(np.array([np.floor(best_s / step_s), np.ceil(best_s / step_s)]), least)
-        steps = int(counts[np.argmax(goodput(counts * step_s))])
+        steps = steps_of(job, made, best_s, step_s)
         best_s = steps * step_s
     found = pattern_shares(job, made, best_s)
     return TieredYield(best_s, steps, float(found.useful), float(found.waiting))
@@ -87,20 +77,8 @@ def tiers_at(scenario: Scenario, case: Case, pattern: Pattern, *, whole_steps: b
 
 def pattern_at(scenario: Scenario, case: Case, *, whole_steps: bool) -> Pattern:
     """The best pattern at one size: with ``whole_steps`` that of ``optimize``, else one that is found fast."""
-    job = _job(scenario, case)
+    job = job_of(scenario, case)
     return pattern_of(job) if whole_steps else pattern_near_best(job)
-
-
-def _job(scenario: Scenario, case: Case) -> TierJob:
-    case = case.of_spec
-    if case.spectrum is None:
-        raise ValueError("a case of a scenario with tiers knows its failures by class")
-    costs = tier_costs(scenario, case.spectrum.classes)
-    if costs[-1].fits == 0:
-        raise InputError(
-            f"no save fits into the last tier, {costs[-1].name}", hint="raise its capacity, or shard the state further"
-        )
-    return job_of(case, case.spectrum, costs)
 
 
 def pattern_near_best(job: TierJob) -> Pattern:
@@ -115,12 +93,8 @@ def pattern_near_best(job: TierJob) -> Pattern:
     # What closer ratios add is far less than the losses: subsets that lose much more than the best stay behind it.
     near = [one for one in coarse if 1.0 - float(one.found.goodput) <= _WORSE * (1.0 - most)]
     every, found = max((_best_ratios(job, one) for one in near), key=lambda one: float(one[1].goodput))
-    return Pattern(
-        best=found,
-        kept=np.flatnonzero(found.kept),
-        every=tuple(int(n) for n in every),
-        slot_stall_s=tuple(float(v) for v in kept_case(in_full(job.saves), found.kept).slot_stall),
-    )
+    levels = np.flatnonzero(found.kept)
+    return Pattern(found, levels, tuple(int(n) for n in every), slot_stalls_s(job, levels))
 
 
 class _Coarse(NamedTuple):

@@ -10,7 +10,6 @@ from ckptplan.errors import InputError
 from ckptplan.interval.spectrum import Behaviour
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import Spectrum, behaviours, spectrum_in, verification
-from ckptplan.plan.tiers.job import slowed_s
 from ckptplan.plan.tiers.tiering import Tiering
 from ckptplan.simulate.spectrum.causes import Cause, FailStop, Noticed, Silent, Slow, Spike
 from ckptplan.simulate.spectrum.process import SpectrumProcess
@@ -60,7 +59,8 @@ def process_of_tiers(case: Case, tiering: Tiering, interval_s: float) -> Spectru
     spectrum = spectrum_in(case)
     kinds = behaviours(case, spectrum)
     # The slow-down beside a drain, which the plan counts as a stall, is played as such.
-    *below, last = (float(v) for v in np.asarray(tiering.slot_stall_s) - slowed_s(tiering.costs))
+    slowed_s = np.cumsum([tier.slowed_s for tier in tiering.costs])
+    *below, last = (float(v) for v in np.asarray(tiering.slot_stall_s) - slowed_s)
     last_save_s = last + sum(tier.flush_s for tier in tiering.costs)
     check_s = 0.0 if spectrum.verification is None else spectrum.verification.time_s
     return SpectrumProcess(

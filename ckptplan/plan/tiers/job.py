@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ckptplan.cost.tiers import TierCost
+from ckptplan.cost.scenario import Scenario
+from ckptplan.cost.tiers import TierCost, tier_costs
+from ckptplan.errors import InputError
 from ckptplan.interval.recovery import RecoveryParts, recovery_parts
 from ckptplan.interval.spectrum import Behaviour
-from ckptplan.interval.tier_cases import TieredSaves
+from ckptplan.interval.tier_cases import TieredSaves, causes_of_levels, in_full, kept_case
+from ckptplan.interval.tier_drain import tier_interval_floor
 from ckptplan.interval.tier_patterns import LARGEST_RATIO, BestPattern, SubsetYield, best_by_subset, best_of_subsets
 from ckptplan.interval.tier_recovery import Causes
 from ckptplan.plan.case import Case
-from ckptplan.plan.spectrum.shares import Spectrum, causes_of
+from ckptplan.plan.spectrum.shares import Spectrum, causes_of, spectrum_in
 
 _LARGEST_OF_TWO = 512  # saves of one tier in one of the next, where only two are kept
 
@@ -44,8 +46,21 @@ class Pattern(NamedTuple):
     subsets: tuple[SubsetYield, ...] = ()  # the best pattern of every choice of tiers
 
 
-def job_of(case: Case, spectrum: Spectrum, costs: tuple[TierCost, ...]) -> TierJob:
-    """The tiers of a case under its stops and spikes."""
+def job_of(scenario: Scenario, case: Case) -> TierJob:
+    """The tiers of a scenario under the stops and spikes of one of its cases, whichever that is.
+
+    Raises
+    ------
+    InputError
+        All failures of the case are alike, a tier cannot be had at this size, or no save fits into the last one.
+    """
+    case = case.of_spec
+    spectrum = spectrum_in(case)
+    costs = tier_costs(scenario, spectrum.classes)
+    if costs[-1].fits == 0:
+        raise InputError(
+            f"no save fits into the last tier, {costs[-1].name}", hint="raise its capacity, or shard the state further"
+        )
     kinds = causes_of(case, spectrum).behaviours
     restarts = restarts_s(spectrum, costs)
     rates, levels, unstruck, struck, of_class = [], [], [], [], []
@@ -67,7 +82,7 @@ def job_of(case: Case, spectrum: Spectrum, costs: tuple[TierCost, ...]) -> TierJ
 
 def _saves(spectrum: Spectrum, costs: tuple[TierCost, ...], causes: Causes) -> TieredSaves:
     """Stalls and drains; a check stands before each save to the last tier, which keeps a history."""
-    slow = np.array([(1.0 - tier.speed) * tier.flush_s for tier in costs])
+    slow = np.array([tier.slowed_s for tier in costs])
     check = np.zeros(len(costs))
     if spectrum.verification is not None:
         check[-1] = spectrum.verification.time_s
@@ -75,14 +90,9 @@ def _saves(spectrum: Spectrum, costs: tuple[TierCost, ...], causes: Causes) -> T
         stall=np.array([tier.stall_s for tier in costs]) + slow + check,
         causes=causes,
         alone_stall=np.array([tier.alone_stall_s for tier in costs]) + slow + check,
-        exposed=np.array([tier.speed * tier.flush_s for tier in costs]),
+        exposed=np.array([tier.exposed_s for tier in costs]),
         flush=np.array([tier.flush_s for tier in costs]),
     )
-
-
-def slowed_s(kept: Sequence[TierCost]) -> Floats:
-    """Work that the drains of a slot take from training, by the highest kept tier; a part of the stall. [s]."""
-    return np.cumsum([(1.0 - tier.speed) * tier.flush_s for tier in kept])
 
 
 def restarts_s(spectrum: Spectrum, costs: tuple[TierCost, ...]) -> Floats:
@@ -100,8 +110,19 @@ def pattern_of(job: TierJob) -> Pattern:
     subsets = _subsets(job)
     best = best_of_subsets(subsets)
     kept = np.flatnonzero(best.kept)
-    slots = np.cumsum(_added(job, best.kept)[kept])
-    return Pattern(best, kept, tuple(int(best.every[k]) for k in kept), tuple(float(v) for v in slots), subsets)
+    return Pattern(best, kept, tuple(int(best.every[k]) for k in kept), slot_stalls_s(job, kept), subsets)
+
+
+def slot_stalls_s(job: TierJob, kept: npt.NDArray[np.intp]) -> tuple[float, ...]:
+    """Stall of a slot by its highest kept tier; the lowest one pays for the copy-out. [s]."""
+    mask = np.isin(np.arange(len(job.costs)), kept)
+    return tuple(float(v) for v in kept_case(in_full(job.saves), mask).slot_stall)
+
+
+def floor_s(job: TierJob, made: Pattern) -> float:
+    """Least work between two slots: each drain must end before the next to its tier starts. [s]."""
+    flush, exposed = (np.asarray(values)[made.kept] for values in (job.saves.flush, job.saves.exposed))
+    return float(tier_interval_floor(made.every, made.slot_stall_s, flush=flush, exposed=exposed))
 
 
 def without(made: Pattern, index: int) -> BestPattern:
@@ -137,19 +158,8 @@ def _in_place(job: TierJob, one: SubsetYield) -> SubsetYield:
 
 def only(saves: TieredSaves, these: Bools) -> TieredSaves:
     """The same job with some of its tiers: what went back to another one goes back to the next."""
-    rate, level, recovery = saves.causes
     here = np.flatnonzero(these)
-    moved = np.searchsorted(here, np.asarray(level) - 1) + 1
-    causes = Causes(rate, moved, RecoveryParts(*(part[:, here] for part in recovery)))
     stall, alone, exposed, flush = (
         np.asarray(v)[here] for v in (saves.stall, saves.alone_stall, saves.exposed, saves.flush)
     )
-    return TieredSaves(stall, causes, saves.slot_cost, alone, exposed, flush)
-
-
-def _added(job: TierJob, kept: Bools) -> Floats:
-    """Stall that each kept level adds to a slot; the lowest pays for the copy-out. [s]."""
-    added = np.where(kept, np.asarray(job.saves.stall, dtype=np.float64), 0.0)
-    lowest = int(np.argmax(kept))
-    added[lowest] = np.asarray(job.saves.alone_stall)[lowest]
-    return np.asarray(added)
+    return TieredSaves(stall, causes_of_levels(saves.causes, here), saves.slot_cost, alone, exposed, flush)

@@ -8,19 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.scenario import Scenario
-from ckptplan.cost.tiers import TierCost, tier_costs
-from ckptplan.errors import InputError
+from ckptplan.cost.tiers import TierCost
 from ckptplan.interval.elementary import ceil_to_whole
 from ckptplan.interval.spectrum import Base, Behaviour, Causes, compose
-from ckptplan.interval.tier_cases import TieredSaves
 from ckptplan.interval.tier_chain import tier_shares
-from ckptplan.interval.tier_drain import tier_interval_floor
 from ckptplan.interval.tier_recovery import Causes as TierCauses
 from ckptplan.interval.tiers import tiers_first_order
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import CaseShares, best_interval, causes_of, with_waiting
 from ckptplan.plan.tiers.facts import TierFacts, facts_of
-from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, job_of, only, pattern_of, restarts_s, slowed_s
+from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, floor_s, job_of, only, pattern_of, restarts_s
 
 _ROUNDING = 1e-9  # of goodput
 
@@ -87,57 +84,46 @@ def tiering_of(
     InputError
         If no save fits into the last tier.
     """
-    case = case.of_spec
-    spectrum = case.spectrum
-    if spectrum is None or not scenario.storage.tiers:
+    if case.spectrum is None or not scenario.storage.tiers:
         return None
-    costs = tier_costs(scenario, spectrum.classes)
-    if costs[-1].fits == 0:
-        raise InputError(
-            f"no save fits into the last tier, {costs[-1].name}", hint="raise its capacity, or shard the state further"
-        )
-    job = job_of(case, spectrum, costs)
+    job = job_of(scenario, case)
     made = _at_the_best_interval(job, pattern_of(job), interval_s)
     shares = pattern_shares(job, made, made.best.interval_s)
     return Tiering(
         plan=_plan(job, made, shares, single),
         shares=shares,
-        costs=tuple(costs[k] for k in made.kept),
+        costs=tuple(job.costs[k] for k in made.kept),
         every=made.every,
         slot_stall_s=made.slot_stall_s,
-        restart_s=restarts_s(spectrum, costs)[:, made.kept],
-        survival=np.array([costs[k].survival for k in made.kept]).T,
-        downtime_s=np.array([one.downtime_s for one in spectrum.classes]),
+        restart_s=restarts_s(job.spectrum, job.costs)[:, made.kept],
+        survival=np.array([job.costs[k].survival for k in made.kept]).T,
+        downtime_s=np.array([one.downtime_s for one in job.spectrum.classes]),
     )
 
 
 def _at_the_best_interval(job: TierJob, made: Pattern, given_s: float | None) -> Pattern:
     """The pattern at the interval that is best with all that the chain does not know of; whole steps if known."""
-    floor_s = float(
-        tier_interval_floor(
-            made.every, made.slot_stall_s, flush=_kept(job, made).flush, exposed=_kept(job, made).exposed
-        )
-    )
 
     def goodput(interval_s: Floats) -> Floats:
         return pattern_shares(job, made, interval_s).useful
 
     if given_s is not None:
-        at_s, step_s = max(given_s, floor_s), job.case.step_time_s
+        at_s = max(given_s, floor_s(job, made))
         steps = job.case.steps_if_whole(at_s)
         best = made.best._replace(interval_s=np.asarray(at_s), steps=np.asarray(np.nan if steps is None else steps))
         return made._replace(best=best)
-    best_s, step_s = max(best_interval(goodput, float(made.best.interval_s)), floor_s), job.case.step_time_s
+    best_s, step_s = max(best_interval(goodput, float(made.best.interval_s)), floor_s(job, made)), job.case.step_time_s
     if step_s is None:
         return made._replace(best=made.best._replace(interval_s=np.asarray(best_s)))
-    least = max(int(ceil_to_whole(np.asarray(floor_s / step_s))), 1)
-    counts = np.maximum(np.array([np.floor(best_s / step_s), np.ceil(best_s / step_s)]), least)
-    steps = counts[np.argmax(goodput(counts * step_s))]
-    return made._replace(best=made.best._replace(interval_s=steps * step_s, steps=steps))
+    steps = steps_of(job, made, best_s, step_s)
+    return made._replace(best=made.best._replace(interval_s=np.asarray(steps * step_s), steps=np.asarray(steps)))
 
 
-def _kept(job: TierJob, made: Pattern) -> TieredSaves:
-    return only(job.saves, np.isin(np.arange(len(job.costs)), made.kept))
+def steps_of(job: TierJob, made: Pattern, interval_s: float, step_s: float) -> int:
+    """The better of the whole steps on both sides of an interval, none below the floor."""
+    least = max(int(ceil_to_whole(np.asarray(floor_s(job, made) / step_s))), 1)
+    counts = np.maximum(np.array([np.floor(interval_s / step_s), np.ceil(interval_s / step_s)]), least)
+    return int(counts[np.argmax(pattern_shares(job, made, counts * step_s).useful)])
 
 
 def pattern_shares(job: TierJob, made: Pattern, interval_s: npt.ArrayLike) -> CaseShares:
@@ -153,14 +139,13 @@ def pattern_shares(job: TierJob, made: Pattern, interval_s: npt.ArrayLike) -> Ca
 
 def _base(job: TierJob, made: Pattern, causes: Causes, W: Floats) -> Base:
     """The chain, reckoned per useful second and by class."""
-    saves = _kept(job, made)
+    saves = only(job.saves, np.isin(np.arange(len(job.costs)), made.kept))
     rate, level, recovery = saves.causes
     stops = np.array([causes.behaviours[k] is Behaviour.STOP for k in job.of_class])
     under = TierCauses(np.where(stops, rate, 0.0), level, recovery)
-    # A drain begins when that of the tier below has ended.
-    found = tier_shares(W, made.every, made.slot_stall_s, under, exposed=np.cumsum(np.asarray(saves.exposed)))
+    exposed = np.cumsum(np.asarray(saves.exposed))  # a drain begins when that of the tier below has ended
+    found = tier_shares(W, made.every, made.slot_stall_s, under, exposed=exposed)
     running = 1.0 - found.restart.sum(axis=-1)
-    drained, slowed = np.cumsum(np.asarray(saves.flush)), slowed_s([job.costs[k] for k in made.kept])
     back_to = [_lowest(job, made, index) for index in range(len(causes.behaviours))]
     with np.errstate(all="ignore"):
         recovering = _by_class(job, found.restart / running[..., None])
@@ -172,7 +157,8 @@ def _base(job: TierJob, made: Pattern, causes: Causes, W: Floats) -> Base:
             recovery_of_stops=recovering,
             granularity=W[..., None] * np.array([made.every[place] for place in back_to]),
             stall=np.array([made.slot_stall_s[place] for place in back_to]),
-            last_save=np.array([made.slot_stall_s[place] - slowed[place] + drained[place] for place in back_to]),
+            # Training stands still meanwhile: its slow-down, which the stall has, is a part of the drains.
+            last_save=np.array([made.slot_stall_s[place] + exposed[place] for place in back_to]),
         )
 
 

@@ -86,11 +86,9 @@ def with_strategies(scenario: Scenario, names: Sequence[str] | None) -> Scenario
     """The scenario with only the strategies asked for."""
     if not names:
         return scenario
-    from ckptplan.plan.case import cases_of
+    from ckptplan.plan.chosen import ways_of_saving
 
-    tiers = ("tiers",) if scenario.storage.tiers else ()
     # Without tiers the names are known before any cost is.
-    names_known = [case.save.name for case in cases_of(scenario)] if tiers else [save.name for save in scenario.saves]
-    valid = (*names_known, *tiers)
+    valid = ways_of_saving(scenario) if scenario.storage.tiers else tuple(save.name for save in scenario.saves)
     wanted = tuple(dict.fromkeys(one_of(name, valid, "--strategy") for name in names))
     return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted), strategies=wanted)

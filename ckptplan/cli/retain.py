@@ -85,7 +85,7 @@ def _probability(text: str | None) -> float | None:
 
 def _strategy(scenario: Scenario, name: str | None) -> str | None:
     from ckptplan.cli.choices import one_of
-    from ckptplan.plan.retention.saving import ways_of_saving
+    from ckptplan.plan.chosen import ways_of_saving
 
     return None if name is None else one_of(name, ways_of_saving(scenario), "--strategy")
 

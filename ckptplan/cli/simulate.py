@@ -32,9 +32,7 @@ _MOST_RUNS = 10_000_000
 _SPECTRUM = "failures.classes, storage.tiers, verification or spares"
 
 if TYPE_CHECKING:
-    from ckptplan.plan.case import Case
     from ckptplan.plan.simulation import Simulation
-    from ckptplan.plan.tiers.tiering import TierPlan
     from ckptplan.spec.reading import Spec
 
 
@@ -130,39 +128,23 @@ def _recorded(replay: Path) -> tuple[float, ...]:
 def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int | None) -> tuple[str, float]:
     """Strategy and interval: as asked for, else as recommended."""
     from ckptplan.cli.choices import one_of, times
-    from ckptplan.plan.case import cases_of
+    from ckptplan.plan.chosen import chosen, ways_of_saving
     from ckptplan.plan.record import TIERS
 
-    cases = {case.save.name: case for case in cases_of(loaded.scenario)}
-    tiers = _tiers(loaded, next(iter(cases.values())))
     if strategy is not None:
-        one_of(strategy, (*cases, *((TIERS,) if tiers else ())), "--strategy")
-    best = max(cases.values(), key=lambda case: case.goodput(case.typed_interval_s))
-    name, typed_s = (best.save.name if strategy is None else strategy), best.typed_interval_s
-    if tiers and (strategy == TIERS or (strategy is None and tiers.beats(best.goodput(typed_s)))):
-        name, typed_s = TIERS, tiers.interval_s
-    elif strategy is not None:
-        typed_s = cases[strategy].typed_interval_s
+        one_of(strategy, ways_of_saving(loaded.scenario), "--strategy")
+    case, tiering = chosen(loaded.scenario, strategy)
+    name = case.save.name if tiering is None else TIERS
     if interval is not None:
         return name, times([interval], "--interval")[0]
     if steps is None:
-        return name, typed_s
-    if best.step_time_s is None:
+        return name, case.typed_interval_s if tiering is None else tiering.plan.interval_s
+    if case.step_time_s is None:
         raise InputError(
             "an interval in steps needs the time of one step",
             hint="add training.step_time to the spec, for example training: {step_time: 5 s}",
         )
-    return name, steps * best.step_time_s
-
-
-def _tiers(loaded: Spec, case: Case) -> TierPlan | None:
-    """The best plan over all tiers, if the spec has tiers."""
-    if not loaded.scenario.storage.tiers:
-        return None
-    from ckptplan.plan.tiers.tiering import tiering_of
-
-    found = tiering_of(loaded.scenario, case)
-    return None if found is None else found.plan
+    return name, steps * case.step_time_s
 
 
 def _share(text: str | None) -> float | None:

@@ -13,11 +13,12 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.interval.retention import DelayLaw
 from ckptplan.plan import plan
+from ckptplan.plan.chosen import ways_of_saving
 from ckptplan.plan.retention import rules
 from ckptplan.plan.retention.given import typed_time
 from ckptplan.plan.retention.retaining import RetentionPlan, retention_plan
 from ckptplan.plan.retention.rules import Late, Rule, leaves
-from ckptplan.plan.retention.saving import period_of_slots, saving_of, ways_of_saving
+from ckptplan.plan.retention.saving import period_of_slots, saving_of
 from ckptplan.plan.retention.thin import fewest, two_steps
 from ckptplan.spec.reading import read_spec
 from ckptplan.units import parse_quantity

@@ -10,7 +10,8 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.tier_survival import MEMORY
 from ckptplan.cost.tiers import TierCost
-from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.case import Case
+from ckptplan.plan.chosen import chosen
 from ckptplan.plan.record import TIERS
 from ckptplan.plan.spectrum.assembly import single_tiers
 from ckptplan.plan.spectrum.shares import verification
@@ -50,12 +51,6 @@ class Saving(NamedTuple):
     places: tuple[Place, ...]
 
 
-def ways_of_saving(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the strategies, and of all tiers together if there are some."""
-    names = [case.save.name for case in cases_of(scenario)]
-    return (*names, TIERS) if scenario.storage.tiers else tuple(names)
-
-
 def saving_of(scenario: Scenario, *, strategy: str | None = None, interval_s: float | None = None) -> Saving:
     """The way of saving that `plan` recommends, or another one, at its best interval or at a given one.
 
@@ -72,15 +67,11 @@ def saving_of(scenario: Scenario, *, strategy: str | None = None, interval_s: fl
     -------
     Saving
     """
-    cases = {case.save.name: case for case in cases_of(scenario)}
-    if strategy in cases:
-        return _of_case(scenario, cases[strategy], interval_s)
-    best = max(cases.values(), key=lambda case: case.goodput(case.typed_interval_s))
-    tiering = tiering_of(scenario, best)
-    if tiering is None or (strategy is None and not tiering.plan.beats(best.goodput(best.typed_interval_s))):
-        return _of_case(scenario, best, interval_s)
-    at_interval = tiering if interval_s is None else tiering_of(scenario, best, interval_s=interval_s)
-    return _of_tiers(best.of_spec, at_interval or tiering, interval_s)
+    case, tiering = chosen(scenario, strategy)
+    if tiering is None:
+        return _of_case(scenario, case, interval_s)
+    at_interval = tiering if interval_s is None else tiering_of(scenario, case, interval_s=interval_s)
+    return _of_tiers(case.of_spec, at_interval or tiering, interval_s)
 
 
 def period_of_slots(interval_s: float, every: Sequence[int], slot_stall_s: Sequence[float]) -> float:

@@ -1,0 +1,47 @@
+"""The way of saving that a plan recommends, or the one asked for, without the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.record import TIERS
+
+if TYPE_CHECKING:
+    from ckptplan.cost.scenario import Scenario
+    from ckptplan.plan.tiers.tiering import Tiering
+
+
+def ways_of_saving(scenario: Scenario) -> tuple[str, ...]:
+    """Names of the strategies, and of all tiers together if there are some."""
+    names = [case.save.name for case in cases_of(scenario)]
+    return (*names, TIERS) if scenario.storage.tiers else tuple(names)
+
+
+def chosen(scenario: Scenario, strategy: str | None = None) -> tuple[Case, Tiering | None]:
+    """The case of one of `ways_of_saving`, and the plan over all tiers if that is the way.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The run.
+    strategy : str, optional
+        One of `ways_of_saving`; by default the one that `plan` recommends.
+
+    Returns
+    -------
+    tuple
+        With all tiers, the case is the best of the single ways, and there is a plan; otherwise None stands for it.
+    """
+    cases = {case.save.name: case for case in cases_of(scenario)}
+    if strategy in cases:
+        return cases[strategy], None
+    goodputs = {name: case.goodput(case.typed_interval_s) for name, case in cases.items()}
+    best = max(goodputs, key=goodputs.__getitem__)
+    if not scenario.storage.tiers:
+        return cases[best], None
+    from ckptplan.plan.tiers.tiering import tiering_of
+
+    tiering = tiering_of(scenario, cases[best])
+    wins = tiering is not None and (strategy == TIERS or tiering.plan.beats(goodputs[best]))
+    return cases[best], tiering if wins else None

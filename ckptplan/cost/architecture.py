@@ -1,0 +1,105 @@
+"""What a model consists of: its tensors with their shapes, layer by layer."""
+
+import math
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class TensorKind(StrEnum):
+    """What a tensor is for; decides where it lies and what one token uses of it."""
+
+    EMBEDDING = "embedding"  # the input table
+    POSITION = "position"  # learned positions
+    HEAD = "head"  # the output matrix, and its bias
+    NORM = "norm"
+    ATTENTION = "attention"
+    LINEAR_ATTENTION = "linear attention"
+    SSM = "state space"
+    INDEXER = "indexer"
+    MLP = "mlp"
+    ROUTER = "router"
+    EXPERT = "expert"  # routed: a token uses some of them
+    SHARED_EXPERT = "shared expert"  # every token uses it
+    PROJECTION = "projection"
+    SCALAR = "scalar"
+    VISION = "vision"
+    PROJECTOR = "projector"  # from another tower into the language model
+    OTHER = "other"
+
+
+class Cut(StrEnum):
+    """How tensor parallelism divides a tensor, as Megatron Core does it."""
+
+    COLUMN = "column"  # along the first axis: what leaves a layer's first matrices, and the vocabulary
+    ROW = "row"  # along the second axis
+    REPLICATED = "replicated"  # every rank holds all of it
+
+
+class Tensors(NamedTuple):
+    """Tensors of equal shape and purpose.
+
+    ``name`` is that of the file, with ``{}`` for the number of the layer and a second one for that of the expert.
+    ``layers`` are the layers of the language model that hold one (empty outside of them); ``each`` how many a layer
+    holds, or how many there are outside of the layers. ``buffer`` marks what a checkpoint holds and no optimizer trains.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: TensorKind
+    layers: tuple[int, ...] = ()
+    each: int = 1
+    cut: Cut = Cut.REPLICATED
+    buffer: bool = False
+
+    @property
+    def elements(self) -> int:
+        """Elements of one tensor."""
+        return math.prod(self.shape)
+
+    @property
+    def count(self) -> int:
+        """How many tensors of this shape there are."""
+        return self.each * (len(self.layers) or 1)
+
+    @property
+    def total(self) -> int:
+        """Elements of all of them."""
+        return self.count * self.elements
+
+
+class Experts(NamedTuple):
+    """Routed experts of a mixture; ``layers`` is how many layers have them."""
+
+    routed: int
+    per_token: int
+    layers: int
+    parameters_each: int
+
+
+class Architecture(NamedTuple):
+    """Every tensor of a model. Layers outside of the language model (a vision tower) have no number."""
+
+    family: str
+    layers: int
+    tensors: tuple[Tensors, ...]
+    tied_head: bool = False  # the output matrix is the input table, stored once
+    experts: Experts | None = None
+    extra: tuple[Tensors, ...] = ()  # modules that the published files hold beside the model: multi-token prediction
+    source: str = ""  # the file that it was read from
+
+    @property
+    def total(self) -> int:
+        """Parameters, a tied matrix counted once, buffers and extra modules left out."""
+        return sum(t.total for t in self.tensors if not t.buffer)
+
+    @property
+    def active(self) -> int:
+        """Parameters that one token uses: all but the routed experts that are not chosen."""
+        if self.experts is None:
+            return self.total
+        unused = (self.experts.routed - self.experts.per_token) * self.experts.parameters_each * self.experts.layers
+        return self.total - unused
+
+    def of_kind(self, *kinds: TensorKind) -> int:
+        """Parameters of some kinds."""
+        return sum(t.total for t in self.tensors if t.kind in kinds and not t.buffer)

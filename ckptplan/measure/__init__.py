@@ -1,0 +1,1 @@
+"""What storage and host memory of this machine really do: writes, reads and copies, timed."""

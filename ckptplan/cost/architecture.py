@@ -57,14 +57,14 @@ class Tensors(NamedTuple):
         return math.prod(self.shape)
 
     @property
-    def count(self) -> int:
+    def copies(self) -> int:
         """How many tensors of this shape there are."""
         return self.each * (len(self.layers) or 1)
 
     @property
     def total(self) -> int:
         """Elements of all of them."""
-        return self.count * self.elements
+        return self.copies * self.elements
 
 
 class Experts(NamedTuple):

@@ -35,12 +35,21 @@ class Cut(StrEnum):
     REPLICATED = "replicated"  # every rank holds all of it
 
 
+class Section(NamedTuple):
+    """Consecutive rows along the axis of a cut, in equal parts of which none is divided: heads, for example."""
+
+    rows: int
+    parts: int
+
+
 class Tensors(NamedTuple):
     """Tensors of equal shape and purpose.
 
     ``name`` is that of the file, with ``{}`` for the number of the layer and a second one for that of the expert.
     ``layers`` are the layers of the language model that hold one (empty outside of them); ``each`` how many a layer
     holds, or how many there are outside of the layers. ``buffer`` marks what a checkpoint holds and no optimizer trains.
+    ``axis`` is the axis of the cut where it is not the usual one, and ``sections`` what must not be divided along it
+    (empty: any row may be alone). ``experts`` is how many routed experts one tensor holds, stacked on its first axis.
     """
 
     name: str
@@ -50,6 +59,10 @@ class Tensors(NamedTuple):
     each: int = 1
     cut: Cut = Cut.REPLICATED
     buffer: bool = False
+    axis: int | None = None
+    sections: tuple[Section, ...] = ()
+    experts: int = 1
+    at_end: bool = False  # outside of the layers: after them, not before
 
     @property
     def elements(self) -> int:
@@ -76,6 +89,13 @@ class Experts(NamedTuple):
     parameters_each: int
 
 
+class Quantization(NamedTuple):
+    """How published files hold most weights: in fewer bits, with one scale for each block."""
+
+    method: str  # fp8 or mxfp4
+    block: tuple[int, int] = (128, 128)  # rows and columns that share a scale; fp8 alone
+
+
 class Architecture(NamedTuple):
     """Every tensor of a model. Layers outside of the language model (a vision tower) have no number."""
 
@@ -86,6 +106,8 @@ class Architecture(NamedTuple):
     experts: Experts | None = None
     extra: tuple[Tensors, ...] = ()  # modules that the published files hold beside the model: multi-token prediction
     source: str = ""  # the file that it was read from
+    assumed: tuple[str, ...] = ()  # keys that the configuration leaves out, with the values taken for them
+    quantization: Quantization | None = None  # of the published files; what is trained is not quantized
 
     @property
     def total(self) -> int:
@@ -99,6 +121,16 @@ class Architecture(NamedTuple):
             return self.total
         unused = (self.experts.routed - self.experts.per_token) * self.experts.parameters_each * self.experts.layers
         return self.total - unused
+
+    @property
+    def with_tied_copies(self) -> int:
+        """Parameters as a state dict lists them: a tied matrix twice."""
+        return self.total + (self.of_kind(TensorKind.EMBEDDING) if self.tied_head else 0)
+
+    @property
+    def buffers(self) -> int:
+        """Elements that a checkpoint holds and no optimizer trains."""
+        return sum(t.total for t in self.tensors if t.buffer)
 
     def of_kind(self, *kinds: TensorKind) -> int:
         """Parameters of some kinds."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptplan.architectures.stages import stage_parameters
+from ckptplan.cost.stages import stage_parameters
 from ckptplan.cost.architecture import Architecture, Cut, TensorKind, Tensors
 from ckptplan.errors import InputError
 

@@ -26,8 +26,8 @@ class Outcome(IntEnum):
 class Allocations(NamedTuple):
     """Stretches in which a job (or a node of a spot market) ran, one row each, in any order.
 
-    ``job`` numbers the job: all requeues of one job have the same number. ``cause`` indexes ``causes``. Not known is nan
-    for ``nodes`` and ``gpus``.
+    ``job`` numbers the job: all requeues of one job have the same number. ``cause`` indexes ``causes``. ``nodes`` and
+    ``gpus`` are nan where they are not known.
     """
 
     start_s: Floats
@@ -43,9 +43,9 @@ class Allocations(NamedTuple):
 class Outages(NamedTuple):
     """Failures that were noted by themselves, one row each, in any order: of nodes, or of one whole system.
 
-    ``end_s`` is nan where it is not known, and ``until_s`` of an outage that lasts. ``unit`` numbers the node, -1 for the
-    whole system; ``units`` is how many there are, 1 for events of one system. The window is the time that was watched:
-    one for all, or one for each unit where units came and went.
+    ``end_s`` is nan where it is not known, and ``until_s`` of an outage that lasts. ``unit`` numbers the node, -1 for
+    the whole system; ``units`` is how many there are, 1 for events of one system. The window is the time that was
+    watched: one for all, or one for each unit where units came and went.
     """
 
     start_s: Floats

@@ -86,7 +86,6 @@ def _computed_load(scenario: Scenario) -> tuple[float, float]:
             "restart.load is computed from the read bandwidth, which is not given",
             hint="add storage.read_bandwidth, such as 20 GB/s, or give restart.load or restart.total",
         )
-    gpus = scenario.cluster.layout.gpus
     needed = replace(scenario.model, frozen_weights_saved=True)
-    read = gpus * sizes(needed, scenario.cluster).held_per_rank_bytes
+    read = sizes(needed, scenario.cluster).held_by_all_bytes
     return float(load_time(read, bandwidth, scenario.storage.latency_s)), read

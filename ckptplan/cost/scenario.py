@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ckptplan.cost.architecture import Architecture
     from ckptplan.cost.classes import FailureClass
     from ckptplan.cost.protection import Prediction, Retention, Spares, Verification, Watchdog
     from ckptplan.cost.tiers import Tier
@@ -103,13 +104,17 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Parameters and what a checkpoint keeps of them."""
+    """Parameters and what a checkpoint keeps of them.
+
+    With an architecture, ``parameters`` and ``expert_parameters`` are its counts, and sizes per rank follow its layers.
+    """
 
     parameters: float
     ledger: Ledger
     expert_parameters: float = 0.0  # of ``parameters``, those in routed experts
     trainable_fraction: float = 1.0
     frozen_weights_saved: bool = False
+    architecture: "Architecture | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ class Layout:
     expert: int = 1
     replicas: int = 1
     shard: Shard = Shard.FSDP
+    layers_per_stage: tuple[int, ...] = ()  # of the pipeline; empty: as many on each as divides
 
     @property
     def gpus(self) -> int:

@@ -24,6 +24,9 @@ class Sizes(NamedTuple):
 
     ``distinct_shards`` is the number of pieces of the state that is cut finest; the replicas are those of
     dense parameters.
+
+    With the architecture of the model, ranks hold what its layers, embedding and head are on their pipeline stage,
+    with the padding of the vocabulary; without it, all is divided evenly.
     """
 
     total_bytes: float
@@ -35,6 +38,7 @@ class Sizes(NamedTuple):
     distinct_shards: int
     replicas_of_weights: int
     replicas_of_optimizer: int
+    held_by_all_bytes: float  # by all ranks together, every replica counted
 
 
 def checkpoint_bytes(parameters: ArrayLike, bytes_per_parameter: ArrayLike) -> Floats:
@@ -92,17 +96,42 @@ def sizes(model: Model, cluster: Cluster, *, spread_replicas: bool = True) -> Si
     """
     places = placements(model, cluster.layout)
     gpus = cluster.layout.gpus
-    per_node = min(cluster.gpus_per_node, gpus)
+    held, held_by_all, written_per_rank, written_per_node = _busiest(model, cluster, places, spread_replicas)
     return Sizes(
         total_bytes=sum(place.total_bytes for place in places),
-        held_per_rank_bytes=sum(place.shard_bytes for place in places),
-        written_per_rank_bytes=_written(places, 1, spread_replicas),
-        written_per_node_bytes=_written(places, per_node, spread_replicas),
+        held_per_rank_bytes=held,
+        written_per_rank_bytes=written_per_rank,
+        written_per_node_bytes=written_per_node,
         writers=gpus,
         nodes=-(-gpus // cluster.gpus_per_node),
         distinct_shards=max((p.shards for p in places if p.state.scope is Scope.PARAMETER), default=1),
         replicas_of_weights=replicas_of(Kind.WEIGHTS, cluster.layout),
         replicas_of_optimizer=replicas_of(Kind.MOMENT, cluster.layout),
+        held_by_all_bytes=held_by_all,
+    )
+
+
+def _busiest(
+    model: Model, cluster: Cluster, places: tuple[Placement, ...], spread_replicas: bool
+) -> tuple[float, float, float, float]:
+    """Bytes that the busiest rank holds, that all hold, that the busiest rank and the busiest node write."""
+    gpus = cluster.layout.gpus
+    per_node = min(cluster.gpus_per_node, gpus)
+    if model.architecture is None:
+        held = sum(place.shard_bytes for place in places)
+        rank, node = (_written(places, ranks, spread_replicas) for ranks in (1, per_node))
+        return held, gpus * held, rank, node
+    from ckptplan.cost.stage_sizes import busiest  # few specs name an architecture
+
+    large = busiest(model, model.architecture, cluster.layout, per_node, spread_replicas=spread_replicas)
+    small = tuple(place for place in places if place.state.scope is not Scope.PARAMETER)
+    held = sum(place.shard_bytes for place in small)
+    rank, node = (_written(small, ranks, spread_replicas) for ranks in (1, per_node))
+    return (
+        large.held_per_rank_bytes + held,
+        large.held_by_all_bytes + gpus * held,
+        large.written_per_rank_bytes + rank,
+        large.written_per_node_bytes + node,
     )
 
 

@@ -1,6 +1,7 @@
 """Parameters of each rank under tensor, pipeline and expert parallelism, as Megatron Core divides a model."""
 
 from bisect import bisect_left
+from functools import lru_cache
 from typing import NamedTuple
 
 from ckptplan.cost.architecture import Architecture, Cut, Section, TensorKind, Tensors
@@ -24,10 +25,18 @@ class Stage(NamedTuple):
     expert_per_rank: int  # in routed experts
     total_dense: int
     total_expert: int
+    replicated: int = 0  # of total_dense, what every tensor-parallel rank holds whole
 
 
+@lru_cache(maxsize=512)
 def stage_parameters(
-    architecture: Architecture, tensor: int, pipeline: int, *, expert: int = 1, pad_vocabulary: bool = True
+    architecture: Architecture,
+    tensor: int,
+    pipeline: int,
+    *,
+    expert: int = 1,
+    pad_vocabulary: bool = True,
+    layers: tuple[int, ...] = (),
 ) -> tuple[Stage, ...]:
     """Parameters per rank of each pipeline stage.
 
@@ -40,6 +49,8 @@ def stage_parameters(
         parallelism. [1]
     pad_vocabulary : bool
         Whether the vocabulary is padded to a multiple of 128 times the tensor-parallel ranks, as Megatron does.
+    layers : tuple of int
+        Layers of each stage; by default as many on each. [1]
 
     Returns
     -------
@@ -56,12 +67,16 @@ def stage_parameters(
     fewer key-value heads than ranks are repeated. Confirmed for four models by stages built with Megatron Core 0.16.1.
     """
     _check(architecture, tensor, pipeline, expert)
+    if layers and (len(layers) != pipeline or sum(layers) != architecture.layers or min(layers) < 0):
+        raise InputError(
+            f"{len(layers):,} stages of {sum(layers):,} layers together, but the pipeline has {pipeline:,} stages and "
+            f"the model {architecture.layers:,} layers",
+            hint="give every stage its number of layers",
+        )
     stages, first = [], 0
-    even, rest = divmod(architecture.layers, pipeline)
-    for number in range(pipeline):
-        layers = even + (number < rest)
+    for number, count in enumerate(layers or _even(architecture.layers, pipeline)):
         ends = (number == 0, number == pipeline - 1)
-        held = [(t, _copies(t, first, first + layers, ends)) for t in architecture.tensors if not t.buffer]
+        held = [(t, _copies(t, first, first + count, ends)) for t in architecture.tensors if not t.buffer]
         dense = [(t, n) for t, n in held if t.kind is not TensorKind.EXPERT]
         experts = [(t, n) for t, n in held if t.kind is TensorKind.EXPERT]
         dense_per_rank = sum(n * _per_rank(t, tensor, pad_vocabulary) for t, n in dense)
@@ -70,8 +85,9 @@ def stage_parameters(
             dense_per_rank += sum(t.each * _per_rank(t, tensor, pad_vocabulary) for t in tied)
         expert_per_rank = sum(_experts_per_rank(t, n, tensor, expert) for t, n in experts)
         totals = (sum(t.elements * n for t, n in dense), sum(t.elements * n for t, n in experts))
-        stages.append(Stage(first, layers, dense_per_rank, expert_per_rank, *totals))
-        first += layers
+        replicated = sum(t.elements * n for t, n in dense if t.cut is Cut.REPLICATED)
+        stages.append(Stage(first, count, dense_per_rank, expert_per_rank, *totals, replicated))
+        first += count
     return tuple(stages)
 
 
@@ -95,9 +111,16 @@ def uneven_cuts(architecture: Architecture, tensor: int, pipeline: int, *, exper
         notes.append(f"{parts:,} parts of {kind.value} over {tensor:,} tensor-parallel ranks: {repeated}")
     if architecture.experts and architecture.experts.routed % expert:
         notes.append(
-            f"{architecture.experts.routed:,} experts over {expert:,} expert-parallel ranks: the busiest rank is counted"
+            f"{architecture.experts.routed:,} experts over {expert:,} expert-parallel ranks: the busiest rank is "
+            "counted"
         )
     return tuple(notes)
+
+
+def _even(layers: int, pipeline: int) -> tuple[int, ...]:
+    """Layers of each stage; what does not divide goes one each to the first stages."""
+    even, rest = divmod(layers, pipeline)
+    return tuple(even + (number < rest) for number in range(pipeline))
 
 
 def _check(architecture: Architecture, tensor: int, pipeline: int, expert: int) -> None:
@@ -132,7 +155,7 @@ def _experts_per_rank(t: Tensors, copies: int, tensor: int, expert: int) -> int:
 
 def _per_rank(t: Tensors, tensor: int, pad_vocabulary: bool) -> int:
     """Elements of one tensor on the busiest tensor-parallel rank."""
-    if t.cut is Cut.REPLICATED or tensor == 1 and not (pad_vocabulary and t.kind in _VOCABULARY):
+    if t.cut is Cut.REPLICATED or (tensor == 1 and not (pad_vocabulary and t.kind in _VOCABULARY)):
         return t.elements
     rows = t.shape[_axis(t)]
     if t.kind in _VOCABULARY and pad_vocabulary:

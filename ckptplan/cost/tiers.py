@@ -133,10 +133,11 @@ def _load_s(tier: Tier, scenario: Scenario) -> float | None:
     if tier.load_s is not None:
         return tier.load_s
     cluster = scenario.cluster
-    held = sizes(replace(scenario.model, frozen_weights_saved=True), cluster).held_per_rank_bytes
+    size = sizes(replace(scenario.model, frozen_weights_saved=True), cluster)
+    of_node = min(cluster.gpus, cluster.gpus_per_node) * size.held_per_rank_bytes
     limits = (
-        (cluster.gpus * held, tier.read_bandwidth_bytes_per_s),
-        (min(cluster.gpus, cluster.gpus_per_node) * held, tier.read_bandwidth_per_node_bytes_per_s),
+        (size.held_by_all_bytes, tier.read_bandwidth_bytes_per_s),
+        (of_node, tier.read_bandwidth_per_node_bytes_per_s),
     )
     times = [amount / rate for amount, rate in limits if rate is not None]
     return max(times) + tier.latency_s if times else None

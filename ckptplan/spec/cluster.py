@@ -58,7 +58,7 @@ def _layout(record: Record, gpus: int) -> Layout | None:
     model_parallel = solved["tensor"] > 1 or solved["pipeline"] > 1 or expert > 1
     default = Shard.ZERO1 if model_parallel else Shard.FSDP
     _note(record, solved, expert, default)
-    return Layout(**solved, expert=expert, shard=shard or default)
+    return Layout(**solved, expert=expert, shard=shard or default, layers_per_stage=())
 
 
 def _given_shard(record: Record) -> Shard | None:

@@ -1,0 +1,1 @@
+"""Results of storage benchmarks: fio, IOR, elbencho, DLIO and MLPerf Storage."""

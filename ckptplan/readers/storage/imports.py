@@ -1,0 +1,182 @@
+"""Results of storage benchmarks, whatever wrote them, as the bandwidths that a spec takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ckptplan.errors import InputError
+from ckptplan.readers.files import refused
+from ckptplan.readers.storage.combining import Bandwidths, combined
+from ckptplan.readers.storage.dlio import dlio_phases, is_dlio
+from ckptplan.readers.storage.documents import documents_in, text_of
+from ckptplan.readers.storage.elbencho import elbencho_json_phases, elbencho_phases, is_elbencho, is_elbencho_json
+from ckptplan.readers.storage.fio import fio_phases, is_fio
+from ckptplan.readers.storage.ior import ior_json_phases, ior_phases, is_ior, is_ior_json
+from ckptplan.readers.storage.phases import READ, WRITE, Phase, flags
+
+_ACCEPTED = (
+    "give the JSON of fio (--output-format=json), the output of IOR (text, JSON or CSV), the CSV or JSON of elbencho, "
+    "or summary.json of DLIO or MLPerf Storage"
+)
+_MOST_PHASES = 100_000
+
+
+class Imported(NamedTuple):
+    """One file: its phases in their order, and what was wrong with the file as a whole."""
+
+    file: str
+    phases: tuple[Phase, ...]
+    notes: tuple[str, ...] = ()
+
+
+class StorageFigures(NamedTuple):
+    """Bandwidths that files of benchmarks give, [bytes/s]; None where they do not say.
+
+    The aggregate ones are set only where several nodes took part: those of one node are no rate of storage as a whole.
+    ``read_bandwidth_per_node_bytes_per_s`` has no key in a spec. The cv is the scatter of repetitions over their mean.
+    """
+
+    write_bandwidth_per_writer_bytes_per_s: float | None
+    write_bandwidth_per_node_bytes_per_s: float | None
+    write_bandwidth_bytes_per_s: float | None
+    read_bandwidth_per_node_bytes_per_s: float | None
+    read_bandwidth_bytes_per_s: float | None
+    write_cv: float | None
+    read_cv: float | None
+    writers: int | None
+    nodes: int | None
+    files: tuple[Imported, ...]
+    warnings: tuple[str, ...]
+
+
+def read_storage(path: str | Path) -> StorageFigures:
+    """Bandwidths from one file of a benchmark.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON of fio; text, JSON or CSV of IOR; CSV or JSON of elbencho; a summary of DLIO or MLPerf Storage.
+
+    Returns
+    -------
+    StorageFigures
+        With at least one write bandwidth; the warnings are sentences that name the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is of another kind, or has no write that stands.
+    """
+    found = combine([import_file(path)])
+    if found.write_bandwidth_per_node_bytes_per_s is None and found.write_bandwidth_bytes_per_s is None:
+        raise refused(path, _why_none(found.files[0]), "a save writes: give the result of a write test")
+    return found
+
+
+def import_file(path: str | Path) -> Imported:
+    """The phases of one file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or holds no result of a known benchmark.
+    """
+    text = text_of(path)
+    if is_elbencho(text):
+        return _checked(path, Imported(str(path), tuple(elbencho_phases(text))))
+    found = documents_in(text, path)
+    phases: list[Phase] = []
+    for document in found.documents:
+        if is_fio(document):
+            phases += fio_phases(document)
+        elif is_ior_json(document):
+            phases += ior_json_phases(document)
+        elif is_dlio(document):
+            phases += dlio_phases(document)
+    phases += elbencho_json_phases([one for one in found.documents if is_elbencho_json(one)])
+    if not found.documents and is_ior(text):
+        phases += ior_phases(text)
+    known = any(
+        is_fio(one) or is_ior_json(one) or is_dlio(one) or is_elbencho_json(one) for one in found.documents
+    ) or is_ior(text)
+    if not known:
+        raise refused(path, _unknown(text, torn=found.torn), _ACCEPTED)
+    return _checked(path, Imported(str(path), tuple(phases), tuple(_around(found.around, torn=found.torn))))
+
+
+def combine(files: Sequence[Imported]) -> StorageFigures:
+    """Bandwidths from all phases of several files."""
+    phases = [phase for one in files for phase in one.phases]
+    write, read = combined(phases, WRITE), combined(phases, READ)
+    warnings = [f"{one.file}: {note}" for one in files for note in one.notes]
+    warnings += [
+        f"{one.file}: {_named(phase)}: {flag}" for one in files for phase in one.phases for flag in flags(phase)
+    ]
+    warnings += [note for found in (write, read) if found is not None for note in found.notes]
+    return StorageFigures(
+        write_bandwidth_per_writer_bytes_per_s=None if write is None else write.per_writer_bytes_per_s,
+        write_bandwidth_per_node_bytes_per_s=None if write is None else write.per_node_bytes_per_s,
+        write_bandwidth_bytes_per_s=None if write is None else write.aggregate_bytes_per_s,
+        read_bandwidth_per_node_bytes_per_s=None if read is None else read.per_node_bytes_per_s,
+        read_bandwidth_bytes_per_s=None if read is None else read.aggregate_bytes_per_s,
+        write_cv=None if write is None else write.cv,
+        read_cv=None if read is None else read.cv,
+        writers=_of(write, read).writers,
+        nodes=_of(write, read).nodes,
+        files=tuple(files),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _of(write: Bandwidths | None, read: Bandwidths | None) -> Bandwidths:
+    return write or read or Bandwidths(None, None, None, None, None, None, ())
+
+
+def _checked(path: str | Path, imported: Imported) -> Imported:
+    if not imported.phases:
+        raise refused(path, "has no phase that wrote or read anything", _ACCEPTED)
+    if len(imported.phases) > _MOST_PHASES:
+        raise refused(path, f"has more than {_MOST_PHASES:,} phases", _ACCEPTED)
+    return imported
+
+
+def _named(phase: Phase) -> str:
+    return f"{phase.tool} {phase.access} {phase.name}".strip()
+
+
+def _around(text: str, *, torn: bool) -> Iterator[str]:
+    """What the text around JSON says of errors, and whether the file ends early."""
+    said = [line.strip() for line in text.splitlines()[:10_000] if line.startswith("fio:") and "err" in line]
+    if said:
+        from ckptplan.errors import printable
+
+        yield f"fio says {printable(said[0])[:120]!r}"
+    if torn:
+        yield "the file ends before its last document does: what is whole is used"
+
+
+def _unknown(text: str, *, torn: bool) -> str:
+    if torn:
+        return "the file ends before its JSON does"
+    if "clat (usec)" in text or "Run status group" in text:
+        return "is the text that fio prints for people, not its JSON"
+    return "is no result of a storage benchmark that is known"
+
+
+def _why_none(imported: Imported) -> str:
+    writes = [phase for phase in imported.phases if phase.access == WRITE]
+    if not writes:
+        return "has read rates only, and a read rate is no write rate"
+    faults = [fault for phase in writes for fault in phase.faults]
+    return f"has no write that stands: {faults[0]}" if faults else "has no write whose rate is known"
+
+
+def is_usable(value: float | None) -> bool:
+    """Whether a bandwidth can stand in a spec."""
+    return value is not None and 0.0 < value < math.inf
+
+
+__all__ = ["Imported", "InputError", "StorageFigures", "combine", "import_file", "is_usable", "read_storage"]

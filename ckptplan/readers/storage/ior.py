@@ -1,0 +1,170 @@
+"""IOR: its table, its JSON (``-O summaryFormat=JSON``) and its CSV."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ckptplan.readers.storage.documents import count, listing, mapping, number, positive
+from ckptplan.readers.storage.phases import MEBIBYTE, READ, WRITE, Phase
+
+TOOL = "IOR"
+_MOST_ROWS = 100_000
+_SIZES = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50}
+_OPTION = re.compile(r"^\s*([A-Za-z][A-Za-z ]{0,40}?)\s*:\s*(\S[^\n]{0,2000})$")
+_FLUSHES = re.compile(r"\s-[a-zA-Z]*[eY](?![\w.])|\s--?(?:fsync|fsyncPerWrite)(?:=1)?(?:\s|$)|fsync(?:PerWrite)?=1")
+_DIRECT = re.compile(r"\s-[a-zA-Z]*B(?![\w.])|--posix\.odirect|useO_DIRECT=1")
+_MAX = re.compile(r"^Max (Write|Read):\s+([0-9.]+) MiB/sec", re.MULTILINE)
+_TABLE = re.compile(r"^access[ ,]+bw\(MiB/s\)", re.MULTILINE)
+
+
+class _Row(NamedTuple):
+    access: str
+    mib_per_s: float
+    seconds: float | None
+
+
+def is_ior(text: str) -> bool:
+    """Whether a text is what IOR prints."""
+    return _TABLE.search(text) is not None or (text.lstrip().startswith("IOR-") and _MAX.search(text) is not None)
+
+
+def is_ior_json(document: dict[str, Any]) -> bool:
+    """Whether a JSON document is the result of IOR."""
+    tests = listing(document.get("tests"))
+    return any(isinstance(test, dict) and ("Results" in test or "Options" in test) for test in tests)
+
+
+def ior_phases(text: str) -> Iterator[Phase]:
+    """The phases of a printed table or of CSV; each test has options of its own."""
+    command = ""
+    options: dict[str, str] = {}
+    rows: list[_Row] = []
+    columns: list[str] = []
+    for line in text.splitlines()[:_MOST_ROWS]:
+        if line.lstrip().startswith("Command line"):
+            command = line
+        if line.startswith("access"):
+            columns = _cells(line)
+        elif columns and line.startswith((WRITE, READ)):
+            row = _row(columns, _cells(line), options)
+            if row is not None and row.seconds != 0.0:
+                rows.append(row)
+        elif line.startswith("Summary"):
+            break
+        elif (found := _OPTION.match(line)) is not None:
+            if found[1] == "TestID" and rows:
+                yield from _tests(rows, options, command)
+                options, rows = {}, []
+            options[found[1]] = found[2].strip()
+    if rows:
+        yield from _tests(rows, options, command)
+    else:
+        yield from _best_only(text, options, command)
+
+
+def ior_json_phases(document: dict[str, Any]) -> Iterator[Phase]:
+    """The phases of a JSON summary."""
+    command = " " + str(document.get("Command line", ""))[:4000]
+    for test in listing(document.get("tests"))[:1000]:
+        given = {**mapping(mapping(test).get("Parameters")), **mapping(mapping(test).get("Options"))}
+        rows = [row for entry in _flat(mapping(test).get("Results")) if (row := _json_row(entry)) is not None]
+        options = {key: str(value)[:200] for key, value in given.items() if isinstance(value, str | int | float)}
+        yield from _tests(rows, options, command)
+
+
+def _cells(line: str) -> list[str]:
+    if "," in line:
+        return [cell.strip() for cell in next(csv.reader([line]))]
+    return line.split()
+
+
+def _row(columns: list[str], cells: list[str], options: dict[str, str]) -> _Row | None:
+    values = dict(zip(columns, cells, strict=False))
+    rate = positive(values.get("bw(MiB/s)"))
+    tasks = count(values.get("numTasks"))
+    if tasks is not None:
+        options.setdefault("tasks", str(tasks))
+    return (
+        None if rate is None or cells[0] not in (WRITE, READ) else _Row(cells[0], rate, number(values.get("total(s)")))
+    )
+
+
+def _flat(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """The objects of arrays in arrays."""
+    if isinstance(value, dict):
+        yield value
+    elif isinstance(value, list) and depth < 4:
+        for entry in value[:_MOST_ROWS]:
+            yield from _flat(entry, depth + 1)
+
+
+def _json_row(entry: dict[str, Any]) -> _Row | None:
+    access, rate = entry.get("access"), positive(entry.get("bwMiB"))
+    if rate is None or access not in (WRITE, READ):
+        return None
+    return _Row(str(access), rate, number(entry.get("totalTime")))
+
+
+def _tests(rows: list[_Row], options: dict[str, str], command: str) -> Iterator[Phase]:
+    """One phase per direction; its rows are the repetitions."""
+    for access in (WRITE, READ):
+        same = [row for row in rows if row.access == access]
+        if same:
+            times = [row.seconds for row in same if row.seconds]
+            seconds = sum(times) / len(times) if times else None
+            yield _phase(access, tuple(row.mib_per_s * MEBIBYTE for row in same), seconds, options, command)
+
+
+def _best_only(text: str, options: dict[str, str], command: str) -> Iterator[Phase]:
+    for access, rate in _MAX.findall(text)[:10]:
+        found = positive(rate)
+        if found is not None:
+            phase = _phase(access.lower(), (found * MEBIBYTE,), None, options, command)
+            yield phase._replace(notes=(*phase.notes, "the best of the repetitions, not their mean"))
+
+
+def _phase(
+    access: str, rates: tuple[float, ...], seconds: float | None, options: dict[str, str], command: str
+) -> Phase:
+    written = _size(options.get("aggregate filesize"))
+    if written is None and seconds is not None:
+        written = seconds * sum(rates) / len(rates)
+    nodes, tasks = count(options.get("nodes")), count(options.get("tasks"))
+    per_node = count(options.get("clients per node")) or count(options.get("tasksPerNode"))
+    if tasks is None and nodes is not None and per_node is not None:
+        tasks = nodes * per_node
+    notes = ["one file shared by all writers (no -F)"] if options.get("access") == "single-shared-file" else []
+    if options.get("ordering in a file") == "random":
+        notes.append("random offsets: a save writes in sequence")
+    return Phase(
+        TOOL,
+        options.get("api", "IOR")[:40],
+        access,
+        rates,
+        bytes_=written,
+        seconds=seconds,
+        writers=tasks,
+        nodes=nodes or (-(-tasks // per_node) if tasks and per_node else None),
+        synced=_said(options, command, ("fsync", "fsyncperwrite"), _FLUSHES) if access == WRITE else None,
+        direct=_said(options, command, ("useO_DIRECT",), _DIRECT),
+        faults=("a dry run: nothing was written",) if count(options.get("dryRun")) else (),
+        notes=tuple(notes),
+    )
+
+
+def _said(options: dict[str, str], command: str, keys: tuple[str, ...], pattern: re.Pattern[str]) -> bool | None:
+    """What parameters say; else the command line; None if neither is there."""
+    given = [number(options[key]) for key in keys if key in options]
+    if any(given) or pattern.search(command):
+        return True
+    return False if given or command.strip() else None
+
+
+def _size(text: str | None) -> float | None:
+    """``16 GiB`` as IOR writes it."""
+    value, _, unit = (text or "").partition(" ")
+    found, size = positive(value), _SIZES.get(unit.strip())
+    return found * size if found is not None and size is not None else None

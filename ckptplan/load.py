@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -49,6 +49,7 @@ def load(spec: str, *, sets: Sequence[str] = (), environment: Mapping[str, str] 
         With every fault found.
     """
     data, file = _bytes_of(spec)
+    from ckptplan.beside import FilesBeside
     from ckptplan.spec.reading import read_spec
 
     return read_spec(
@@ -56,7 +57,7 @@ def load(spec: str, *, sets: Sequence[str] = (), environment: Mapping[str, str] 
         file,
         sets=sets,
         environment=os.environ if environment is None else environment,
-        read_gaps=_gaps_beside(spec),
+        files=FilesBeside(Path() if spec == "-" else Path(spec).parent),
     )
 
 
@@ -113,27 +114,6 @@ def _shipped_or_missing(spec: str, error: OSError) -> tuple[bytes, str]:
     if isinstance(error, FileNotFoundError) and os.sep not in spec and not spec.endswith(_ENDINGS):
         reason = "neither a file nor a shipped config"
     raise InputError(f"{printable(spec)}: {reason}", hint=_hint(spec, shipped)) from error
-
-
-def _gaps_beside(spec: str) -> Callable[[str], tuple[float, ...]]:
-    """Reads the gaps of a file that a spec names: in the folder of the spec or below it, nowhere else."""
-    folder = Path() if spec == "-" else Path(spec).parent
-
-    def read(name: str) -> tuple[float, ...]:
-        from ckptplan.readers.gaps import read_gaps
-
-        path = folder / name
-        try:
-            inside = path.resolve().is_relative_to(folder.resolve())
-        except (OSError, ValueError, RuntimeError):  # RuntimeError: a link that leads to itself
-            inside = False
-        if not inside:
-            raise InputError(
-                f"{printable(name)} is not in the folder of the spec", hint="put the file beside the spec, and name it"
-            )
-        return read_gaps(path).gaps_s
-
-    return read
 
 
 def _hint(spec: str, shipped: Mapping[str, Path]) -> str:

@@ -22,7 +22,7 @@ class Lives(NamedTuple):
     sizes_differ: bool = False  # times of jobs of other sizes were scaled to the mean size
 
 
-class Clock(NamedTuple):
+class OperatingClock(NamedTuple):
     """Interruptions on the clock of the time at risk, which runs as fast as units are at risk. [unit s]."""
 
     instants_s: Floats  # in order
@@ -51,7 +51,7 @@ class Exposure(NamedTuple):
     exposure_s: float  # time times units
     until_failure: bool
     lives: Lives
-    clock: Clock | None
+    clock: OperatingClock | None
     nodes: float | None
     gpus: float | None
     facts: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def is_counted(outcome: NDArray[np.int32], outcomes: frozenset[Outcome]) -> Flag
     return np.isin(outcome, [int(one) for one in outcomes])
 
 
-def clock_of(start_s: Floats, end_s: Floats, units: Floats, failed: Flags) -> Clock:
+def clock_of(start_s: Floats, end_s: Floats, units: Floats, failed: Flags) -> OperatingClock:
     """The time at risk of all stretches together, as the calendar goes on; a stretch that failed did so at its end."""
     at_s = np.concatenate((start_s, end_s))
     order = np.argsort(at_s, kind="stable")
@@ -81,7 +81,7 @@ def clock_of(start_s: Floats, end_s: Floats, units: Floats, failed: Flags) -> Cl
     instants_s = np.sort(np.interp(end_s[failed], at_s, operating_s))
     total_s = float(operating_s[-1])
     ends = bool(instants_s.size and instants_s[-1] >= total_s * (1.0 - 1e-12))
-    return Clock(instants_s, total_s, ends, at_s, operating_s)
+    return OperatingClock(instants_s, total_s, ends, at_s, operating_s)
 
 
 def longer_than_nothing(lives: Lives) -> Lives:

@@ -38,7 +38,7 @@ def exposure_of_nodes(record: FailureRecord, outages: Outages, counting: Countin
     if not np.all(of_a_node):
         missing = int(np.count_nonzero(~of_a_node))
         facts += (f"{missing:,} outages name no node and are not counted per node; --per job counts them",)
-        outages = _only(outages, of_a_node)
+        outages = outages.only(of_a_node)
     outcomes = counted_outcomes(outages, counting)
     counted = is_counted(outages.outcome, outcomes)
     from_s, until_s = _windows(outages, units)
@@ -64,16 +64,6 @@ def exposure_of_nodes(record: FailureRecord, outages: Outages, counting: Countin
         nodes=float(units),
         gpus=gpus_of(float(units), counting),
         facts=facts,
-    )
-
-
-def _only(outages: Outages, rows: Flags) -> Outages:
-    return outages._replace(
-        start_s=outages.start_s[rows],
-        end_s=outages.end_s[rows],
-        outcome=outages.outcome[rows],
-        unit=outages.unit[rows],
-        cause=outages.cause[rows],
     )
 
 

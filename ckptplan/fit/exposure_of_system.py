@@ -7,7 +7,7 @@ import numpy as np
 from ckptplan.errors import InputError
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.exposure import (
-    Clock,
+    OperatingClock,
     Exposure,
     Lives,
     counted_outcomes,
@@ -93,11 +93,11 @@ def _gaps(watched: _Watched) -> Lives:
     return Lives(np.diff(corners_s), failed)
 
 
-def _clock(watched: _Watched, scale: float) -> Clock:
+def _clock(watched: _Watched, scale: float) -> OperatingClock:
     corners_s = np.array([watched.from_s, watched.until_s])
     operating_s = (corners_s - watched.from_s) * scale
     instants_s = (watched.instants_s - watched.from_s) * scale
-    return Clock(instants_s, float(operating_s[-1]), watched.until_failure, corners_s, operating_s)
+    return OperatingClock(instants_s, float(operating_s[-1]), watched.until_failure, corners_s, operating_s)
 
 
 def _units(record: FailureRecord, per: Per, nodes: float | None, counting: Counting) -> float:

@@ -39,6 +39,18 @@ class Allocations(NamedTuple):
     cause: Codes
     causes: tuple[str, ...]
 
+    def only(self, rows: NDArray[np.bool_]) -> "Allocations":
+        """Some of the rows."""
+        return self._replace(
+            start_s=self.start_s[rows],
+            end_s=self.end_s[rows],
+            outcome=self.outcome[rows],
+            nodes=self.nodes[rows],
+            gpus=self.gpus[rows],
+            job=self.job[rows],
+            cause=self.cause[rows],
+        )
+
 
 class Outages(NamedTuple):
     """Failures that were noted by themselves, one row each, in any order: of nodes, or of one whole system.
@@ -59,6 +71,16 @@ class Outages(NamedTuple):
     until_s: Floats  # as from_s
     ends_at_last: bool = False  # nobody said when watching ended: it is taken to end with the last event
     unit_names: tuple[str, ...] = ()  # by number; empty where units have no name
+
+    def only(self, rows: NDArray[np.bool_]) -> "Outages":
+        """Some of the rows."""
+        return self._replace(
+            start_s=self.start_s[rows],
+            end_s=self.end_s[rows],
+            outcome=self.outcome[rows],
+            unit=self.unit[rows],
+            cause=self.cause[rows],
+        )
 
 
 class Lifetimes(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName
-from ckptplan.errors import InputError, Problem
+from ckptplan.spec.named_files import read_named
 from ckptplan.spec.record import Record
 
 _GROUP = "failures.law"
@@ -65,16 +65,5 @@ def _recorded(record: Record, name: str, of_nodes: bool) -> Law | None:
     if of_nodes:
         fields.fault(f"{_GROUP}.of", "recorded gaps are those of the job", "write of: job")
         return None
-    if record.read_gaps is None:
-        fields.fault(path, "a file can be read only through ckptplan.load", "give the spec as a file")
-        return None
-    try:
-        return Law(LawName.RECORDED, gaps_s=record.read_gaps(name))
-    except InputError as error:
-        for problem in error.problems:
-            if problem.place is None:
-                fields.fault(path, problem.message, problem.hint)
-            else:
-                fields.faulty.add(path)
-                fields.problems.append(Problem(problem.message, problem.place, problem.key, problem.hint))
-        return None
+    gaps_s = read_named(fields, path, record.files, lambda files: files.gaps(name))
+    return None if gaps_s is None else Law(LawName.RECORDED, gaps_s=gaps_s)

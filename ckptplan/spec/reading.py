@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.spread import Spread
@@ -14,13 +14,12 @@ from ckptplan.spec.assignments import from_environment, from_flags
 from ckptplan.spec.build import build
 from ckptplan.spec.document import parse, read_text
 from ckptplan.spec.fields import Fields, read_fields
+from ckptplan.spec.named_files import NamedFiles
 from ckptplan.spec.overlay import apply, expand_presets
 from ckptplan.spec.record import Record, Value, nested
 from ckptplan.spec.tree import MapNode
 
 __all__ = ["Spec", "Value", "read_spec", "spec_json_schema"]
-
-GapsReader: TypeAlias = Callable[[str], tuple[float, ...]]
 
 _NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
 _MOST_PROBLEMS = 50
@@ -37,7 +36,7 @@ class Spec:
     warnings: tuple[Problem, ...]
     spreads: Mapping[str, Spread] = field(default_factory=dict)  # key -> what is known of a value that is not exact
     _fields: Fields | None = None
-    _read_gaps: GapsReader | None = None
+    _files: NamedFiles | None = None
 
     def with_values(self, values: Mapping[str, float]) -> Scenario:
         """The scenario with other values, in SI, for keys that are not known exactly.
@@ -51,7 +50,7 @@ class Spec:
             return self.scenario
         given = {key: self._fields.given[key]._replace(si=value) for key, value in values.items()}
         changed = replace(self._fields, given=self._fields.given | given, problems=[], faulty=set())
-        scenario = build(Record(changed, self._read_gaps))
+        scenario = build(Record(changed, self._files))
         if scenario is None:
             raise InputError(_in_order(changed.problems))
         return scenario
@@ -63,7 +62,7 @@ def read_spec(
     *,
     sets: Sequence[str] = (),
     environment: Mapping[str, str] = _NO_ENVIRONMENT,
-    read_gaps: GapsReader | None = None,
+    files: NamedFiles | None = None,
 ) -> Spec:
     """Read a spec of format version 1.
 
@@ -79,8 +78,8 @@ def read_spec(
         Variables; those named ``CKPTPLAN_SPEC__CLUSTER__GPUS`` and so on override keys of the file.
         A preset that a flag or a variable names replaces the group (storage, failures, restart), or the keys that it
         speaks of and what an older preset gave (model, cluster, save).
-    read_gaps : callable, optional
-        Gaps [s] of a file that the spec names.
+    files : NamedFiles, optional
+        Reads the files that the spec names.
 
     Raises
     ------
@@ -96,7 +95,7 @@ def read_spec(
     fields = read_fields(root, file)
     fields.faulty |= {problem.key for problem in problems if problem.key}
     fields.problems[:0] = problems
-    record = Record(fields, read_gaps)
+    record = Record(fields, files)
     scenario = build(record)
     if scenario is None:
         raise InputError(_in_order(fields.problems))
@@ -108,7 +107,7 @@ def read_spec(
         tuple(record.warnings),
         {key: given.spread for key, given in fields.given.items() if given.spread is not None},
         fields,
-        read_gaps,
+        files,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from ckptplan.cost.spread import Spread
 from ckptplan.errors import Problem
 from ckptplan.spec.fields import Fields
+from ckptplan.spec.named_files import NamedFiles
 from ckptplan.spec.schema import UNIT_OF_FORM, Key, find
 from ckptplan.units import format_count, format_percent, format_power, format_rate, format_size, format_time
 
@@ -33,7 +34,7 @@ class Record:
     """The fields of a spec while a scenario is built from them."""
 
     fields: Fields
-    read_gaps: Callable[[str], tuple[float, ...]] | None = None  # gaps [s] of a file that the spec names
+    files: NamedFiles | None = None  # reads what the spec names
     values: list[Value] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 

@@ -8,10 +8,18 @@ import pytest
 
 from ckptplan.cost.scenario import Law, LawName, SharedLink
 from ckptplan.cost.spread import Spread
+from ckptplan.spec.named_files import NamedFiles
 from ckptplan.spec.reading import Spec, read_spec
 from tests.spec.broken import GOOD
 
 _RATE = "{mtbf_per_gpu: 50_000 h}"
+
+
+class _Files(NamedFiles):
+    """Says the same of every file."""
+
+    def gaps(self, name):
+        return (10.0, 20.0, 30.0)
 
 
 def _read(*changes: tuple[str, str]) -> Spec:
@@ -19,7 +27,7 @@ def _read(*changes: tuple[str, str]) -> Spec:
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    return read_spec(text.encode(), "run.yaml", read_gaps=lambda name: (10.0, 20.0, 30.0))
+    return read_spec(text.encode(), "run.yaml", files=_Files())
 
 
 @pytest.mark.parametrize(

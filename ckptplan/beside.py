@@ -1,0 +1,76 @@
+"""Files that a spec names, read once each: in the folder of the spec or below it, nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ckptplan.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from ckptplan.cost.architecture import Architecture
+    from ckptplan.fit.counting import Counting
+    from ckptplan.fit.planning import RecordedFailures
+    from ckptplan.spec.named_files import StorageRates
+
+_Found = TypeVar("_Found")
+
+
+class FilesBeside:
+    """Reads what a spec in a folder names. What was read is kept: a study reads a spec many times over."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[tuple[object, ...], Any] = {}
+
+    def gaps(self, name: str) -> tuple[float, ...]:
+        """Gaps between failures. [s]."""
+        from ckptplan.readers.gaps import read_gaps
+
+        return self._once(("gaps", name), lambda: read_gaps(self._path(name)).gaps_s)
+
+    def failures(self, name: str, keys: Mapping[str, Any], counting: Counting) -> RecordedFailures:
+        """What a record of failures says, to plan with."""
+        from ckptplan.fit.combining import combined
+        from ckptplan.fit.fitting import fit_record
+        from ckptplan.fit.planning import recorded_failures
+        from ckptplan.readers.failures import read_record
+        from ckptplan.readers.options import record_options
+
+        def read() -> RecordedFailures:
+            record = read_record(self._path(name), record_options(keys))
+            return recorded_failures(fit_record(combined([record]), counting))
+
+        return self._once(("failures", name, tuple(sorted(keys.items())), counting), read)
+
+    def storage(self, name: str) -> StorageRates:
+        """What a measurement of storage says."""
+        raise NotImplementedError
+
+    def config(self, name: str) -> Architecture:
+        """The tensors of a model, from its configuration."""
+        raise NotImplementedError
+
+    def checkpoint(self, name: str) -> Architecture:
+        """The tensors of a model, from the headers of its files."""
+        raise NotImplementedError
+
+    def _once(self, key: tuple[object, ...], read: Callable[[], _Found]) -> _Found:
+        if key not in self._kept:
+            self._kept[key] = read()
+        found: _Found = self._kept[key]
+        return found
+
+    def _path(self, name: str) -> Path:
+        """The file, if it lies in the folder of the spec."""
+        path = self._folder / name
+        try:
+            inside = path.resolve().is_relative_to(self._folder.resolve())
+        except (OSError, ValueError, RuntimeError):  # RuntimeError: a link that leads to itself
+            inside = False
+        if not inside:
+            raise InputError(
+                f"{printable(name)} is not in the folder of the spec", hint="put the file beside the spec, and name it"
+            )
+        return path

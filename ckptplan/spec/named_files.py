@@ -1,0 +1,64 @@
+"""Files that a spec can name. The room that loads the spec reads them; without it they cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from ckptplan.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckptplan.cost.architecture import Architecture
+    from ckptplan.fit.counting import Counting
+    from ckptplan.fit.planning import RecordedFailures
+    from ckptplan.spec.fields import Fields
+
+_Found = TypeVar("_Found")
+
+
+class StorageRates(NamedTuple):
+    """Rates that were measured; None for what was not. [bytes/s]."""
+
+    rates: Mapping[str, float]  # key of the storage group -> rate
+    warnings: tuple[str, ...] = ()
+    text: str = ""  # what was measured, for people
+
+
+class NamedFiles(Protocol):
+    """Reads a file that a spec names; raises InputError with every fault of it."""
+
+    def gaps(self, name: str) -> tuple[float, ...]:
+        """Gaps between failures. [s]."""
+
+    def failures(self, name: str, keys: Mapping[str, Any], counting: Counting) -> RecordedFailures:
+        """What a record of failures says, to plan with."""
+
+    def storage(self, name: str) -> StorageRates:
+        """What a measurement of storage says."""
+
+    def config(self, name: str) -> Architecture:
+        """The tensors of a model, from its configuration."""
+
+    def checkpoint(self, name: str) -> Architecture:
+        """The tensors of a model, from the headers of its files."""
+
+
+def read_named(
+    fields: Fields, path: str, files: NamedFiles | None, read: Callable[[NamedFiles], _Found]
+) -> _Found | None:
+    """What a file says; None if it cannot be read, with the faults noted at the key that names it."""
+    if files is None:
+        fields.fault(path, "a file can be read only through ckptplan.load", "give the spec as a file")
+        return None
+    try:
+        return read(files)
+    except InputError as error:
+        for problem in error.problems:
+            if problem.place is None:
+                fields.fault(path, problem.message, problem.hint)
+            else:
+                fields.faulty.add(path)
+                fields.problems.append(Problem(problem.message, problem.place, problem.key, problem.hint))
+        return None

@@ -40,7 +40,7 @@ class FilesBeside:
 
         def read() -> RecordedFailures:
             record = read_record(self._path(name), record_options(keys))
-            return recorded_failures(fit_record(combined([record]), counting))
+            return recorded_failures(fit_record(combined([record]), counting), counting)
 
         return self._once(("failures", name, tuple(sorted(keys.items())), counting), read)
 
@@ -50,11 +50,15 @@ class FilesBeside:
 
     def config(self, name: str) -> Architecture:
         """The tensors of a model, from its configuration."""
-        raise NotImplementedError
+        from ckptplan.readers.model_config import read_model_config
 
-    def checkpoint(self, name: str) -> Architecture:
-        """The tensors of a model, from the headers of its files."""
-        raise NotImplementedError
+        return self._once(("config", name), lambda: read_model_config(self._path(name)))
+
+    def checkpoint(self, name: str) -> tuple[Architecture, tuple[str, ...]]:
+        """The tensors of a model, from the headers of its files, and remarks on these."""
+        from ckptplan.readers.stored_model import read_stored_model
+
+        return self._once(("checkpoint", name), lambda: read_stored_model(self._path(name))[:2])
 
     def _once(self, key: tuple[object, ...], read: Callable[[], _Found]) -> _Found:
         if key not in self._kept:

@@ -10,6 +10,7 @@ from ckptplan.cost.scenario import Restart, Scenario, Strike
 from ckptplan.spec.cluster import build_cluster
 from ckptplan.spec.failures import build_failures
 from ckptplan.spec.model import build_model
+from ckptplan.spec.model_source import refuse_what_layers_do_not_fill
 from ckptplan.spec.record import Record
 from ckptplan.spec.saves import build_saves, build_storage
 from ckptplan.spec.schema import RESTART_PHASES
@@ -33,6 +34,8 @@ def build(record: Record) -> Scenario | None:
             record.take(path)
     model = build_model(record)
     cluster = build_cluster(record)
+    if model is not None and cluster is not None and model.architecture is not None:
+        refuse_what_layers_do_not_fill(record, model, cluster)
     failures = build_failures(record, cluster)
     classes, watchdog = _classes(record)
     storage = build_storage(record)

@@ -9,6 +9,7 @@ from ckptplan.cost.state import DEFAULT_LEDGER, addition_names, compose, ledger,
 from ckptplan.errors import InputError
 from ckptplan.spec.fields import read_state
 from ckptplan.spec.hints import nearest, shown
+from ckptplan.spec.model_source import parameter_counts
 from ckptplan.spec.record import Record
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
@@ -34,25 +35,17 @@ _KINDS = (
 def build_model(record: Record) -> Model | None:
     """The model, or None if a fault was noted."""
     fields = record.fields
-    parameters = record.take("model.parameters")
+    counts = parameter_counts(record)
     kept = _ledger(record)
-    experts = record.take("model.expert_parameters", 0.0)
     trained = record.take("model.trainable_fraction", 1.0)
     frozen = record.take("model.frozen_weights", "omitted")
-    if parameters is not None and parameters < 1 and fields.sound("model.parameters"):
-        fields.fault("model.parameters", "fewer parameters than one", "write for example parameters: 405e9")
-    if parameters is not None and experts > parameters:
-        fields.fault(
-            "model.expert_parameters",
-            "more than model.parameters",
-            "expert_parameters are part of parameters: write all parameters there",
-        )
-    if kept is None or parameters is None or not fields.sound("model"):
+    if kept is None or counts is None or not fields.sound("model"):
         return None
     if fields.has("model.matrix_fraction") and "muon" not in kept.name:
         record.warn("model.matrix_fraction", "has no effect: only the ledger muon uses it", "delete it, or write muon")
     _lint_bytes(record, kept)
-    return Model(parameters, kept, experts, trained, frozen == "saved")
+    total, experts, architecture = counts
+    return Model(total, kept, experts, trained, frozen == "saved", architecture)
 
 
 def _ledger(record: Record) -> Ledger | None:

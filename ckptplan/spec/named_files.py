@@ -41,8 +41,8 @@ class NamedFiles(Protocol):
     def config(self, name: str) -> Architecture:
         """The tensors of a model, from its configuration."""
 
-    def checkpoint(self, name: str) -> Architecture:
-        """The tensors of a model, from the headers of its files."""
+    def checkpoint(self, name: str) -> tuple[Architecture, tuple[str, ...]]:
+        """The tensors of a model, from the headers of its files, and remarks on these."""
 
 
 def read_named(

@@ -19,7 +19,17 @@ from ckptplan.errors import InputError, Place, Problem
 from ckptplan.spec.assignments import Assignment
 from ckptplan.spec.hints import shown
 from ckptplan.spec.presets import excluded, expand, find_preset, is_from_preset, values_by
-from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, SPEC, WORK_SOURCES, Group, Key, Many, find
+from ckptplan.spec.schema import (
+    FAILURE_SOURCES,
+    MODEL_SOURCES,
+    RESTART_PHASES,
+    SPEC,
+    WORK_SOURCES,
+    Group,
+    Key,
+    Many,
+    find,
+)
 from ckptplan.spec.schema_faults import CLASS_PHASES, CLASS_RATES, THEN_KEYS
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
@@ -150,9 +160,15 @@ def _phase(name: str, node: Node | None) -> str:
 
 
 def _give_way(root: MapNode, layer: Sequence[Assignment]) -> MapNode:
-    """Drop what the layer replaces as a whole: the failure source, a restart total or its phases, followers."""
+    """Drop what the layer replaces as a whole: a source of model or failures, a restart total or its phases."""
     work = (*WORK_SOURCES, "tokens_per_step")
-    for group, names in (("failures", FAILURE_SOURCES), ("restart", ("total", *RESTART_PHASES)), ("training", work)):
+    rivals = (
+        ("model", (*MODEL_SOURCES, "expert_parameters")),
+        ("failures", FAILURE_SOURCES),
+        ("restart", ("total", *RESTART_PHASES)),
+        ("training", work),
+    )
+    for group, names in rivals:
         set_now = {item.path[1] for item in layer if len(item.path) > 1 and item.path[0] == group} & set(names)
         root = _without(
             root, (group,), {name for name in names if excluded(group, name, set_now) and name not in set_now}

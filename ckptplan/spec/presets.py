@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ckptplan.errors import Place, Problem
 from ckptplan.spec.document import parse, read_text
 from ckptplan.spec.hints import nearest, shown
-from ckptplan.spec.schema import FAILURE_SOURCES, RESTART_PHASES, WORK_SOURCES
+from ckptplan.spec.schema import FAILURE_SOURCES, MODEL_SOURCES, RESTART_PHASES, WORK_SOURCES
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
 
 _FILE = Path(__file__).with_name("presets.yaml")
@@ -75,8 +75,12 @@ def is_from_preset(node: Node) -> bool:
 
 
 def excluded(group: str, key: str, stronger: object) -> bool:
-    """Whether a weaker value must give way: another failure source, or a total against phases."""
+    """Whether a weaker value must give way: another source of the model or the failures, a total against phases."""
     names = set(stronger)  # type: ignore[call-overload]
+    if group == "model":
+        # A file of the model says which parameters are in experts, too.
+        rivals = {"config", "checkpoint"} if key == "expert_parameters" else set(MODEL_SOURCES) - {key}
+        return key in {*MODEL_SOURCES, "expert_parameters"} and bool(names & rivals)
     if group == "failures":
         return key in FAILURE_SOURCES and bool(names & set(FAILURE_SOURCES) - {key})
     if group == "restart":

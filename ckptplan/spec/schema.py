@@ -11,11 +11,25 @@ _PRESET = Key(
     "Name of a preset; keys written beside it win. Named by --set or the environment, it replaces the file's values.",
 )
 
+MODEL_SOURCES = ("parameters", "config", "checkpoint")
+
 _MODEL = Group(
     "What is trained, and what a checkpoint keeps of it.",
     {
         "preset": _PRESET,
-        "parameters": Key("number", "Parameters of the model.", example="405e9", required=True),
+        "parameters": Key("number", "Parameters of the model.", example="405e9"),
+        "config": Key(
+            "text",
+            "Instead: a Hugging Face config.json in the folder of the spec or below; parameters, experts and layers "
+            "follow from it.",
+            example="./config.json",
+        ),
+        "checkpoint": Key(
+            "text",
+            "Instead: a safetensors file, its index, or their folder, in the folder of the spec or below; its headers "
+            "are read.",
+            example="./checkpoint",
+        ),
         "state": Key(
             "state",
             "What a checkpoint holds: a ledger by name, or a list of names and of states with their bytes.",
@@ -23,7 +37,11 @@ _MODEL = Group(
             example="adam-14",
         ),
         "expert_parameters": Key(
-            "number", "Parameters in routed experts, counted in parameters.", "0", example="300e9", zero=True
+            "number",
+            "Parameters in routed experts, counted in parameters.",
+            "0, or what config or checkpoint say",
+            example="300e9",
+            zero=True,
         ),
         "trainable_fraction": Key("fraction", "Part of the parameters that is trained.", "1", example="0.01"),
         "frozen_weights": Key(

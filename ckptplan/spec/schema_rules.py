@@ -6,7 +6,14 @@ from itertools import combinations
 from typing import Any
 
 from ckptplan.spec.fields import MOST_GPUS
-from ckptplan.spec.schema import ASYNCHRONOUS_ONLY, FAILURE_SOURCES, RESTART_PHASES, SLOW_DOWNS, WORK_SOURCES
+from ckptplan.spec.schema import (
+    ASYNCHRONOUS_ONLY,
+    FAILURE_SOURCES,
+    MODEL_SOURCES,
+    RESTART_PHASES,
+    SLOW_DOWNS,
+    WORK_SOURCES,
+)
 from ckptplan.spec.schema_faults import (
     BACKGROUND_KEYS,
     CLASS_PHASES,
@@ -76,6 +83,7 @@ RULES: dict[str, list[Rule]] = {
             _with("training", has("step_time")),
         ),
     ],
+    "model": [{"oneOf": [*map(has, MODEL_SOURCES), {**has("preset"), **_none_of(*MODEL_SOURCES)}]}],
     "failures": [
         {
             "oneOf": [

@@ -1,0 +1,128 @@
+"""Where the parameters of a model come from: a number, a configuration file, or the headers of a checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckptplan.spec.named_files import read_named
+from ckptplan.spec.record import Record
+from ckptplan.spec.schema import MODEL_SOURCES
+from ckptplan.units import format_count
+
+if TYPE_CHECKING:
+    from ckptplan.cost.architecture import Architecture
+    from ckptplan.cost.scenario import Cluster, Model
+
+_EXPERTS = "model.expert_parameters"
+
+
+class Counts(NamedTuple):
+    """Parameters of a model, those of them in routed experts, and its layers where a file tells them."""
+
+    parameters: float
+    expert_parameters: float
+    architecture: Architecture | None = None
+
+
+def parameter_counts(record: Record) -> Counts | None:
+    """The counts of the one source that is given, or None if a fault was noted."""
+    source = _source(record)
+    if source in {"config", "checkpoint"}:
+        return _from_file(record, source)
+    parameters = record.take("model.parameters")
+    experts = record.take(_EXPERTS, 0.0)
+    fields = record.fields
+    if parameters is None:
+        return None
+    if parameters < 1 and fields.sound("model.parameters"):
+        fields.fault("model.parameters", "fewer parameters than one", "write for example parameters: 405e9")
+    if experts > parameters:
+        fields.fault(
+            _EXPERTS,
+            "more than model.parameters",
+            "expert_parameters are part of parameters: write all parameters there",
+        )
+    return Counts(parameters, experts)
+
+
+def refuse_what_layers_do_not_fill(record: Record, model: Model, cluster: Cluster) -> None:
+    """Note more pipeline stages than layers, and more expert-parallel ranks than experts."""
+    architecture, layout = model.architecture, cluster.layout
+    if architecture is None:
+        return
+    if layout.pipeline > architecture.layers:
+        record.fields.fault(
+            "cluster.layout.pipeline",
+            f"{layout.pipeline:,} stages, but the model has {architecture.layers:,} layers",
+            f"write pipeline: {architecture.layers} or less",
+        )
+    routed = 1 if architecture.experts is None else architecture.experts.routed
+    if layout.expert > routed:
+        has = f"{routed:,} experts in a layer" if architecture.experts else "no experts"
+        record.fields.fault(
+            "cluster.layout.expert",
+            f"{layout.expert:,} expert-parallel ranks, but the model has {has}",
+            f"write expert: {routed} or less" if architecture.experts else "delete expert",
+        )
+
+
+def _source(record: Record) -> str | None:
+    """The key that says what the parameters are; None after a fault."""
+    fields = record.fields
+    if "model" not in fields.groups:
+        return None
+    entries = fields.groups["model"].entries
+    found = [name for name in MODEL_SOURCES if name in entries]
+    if not found and fields.sound("model", "model.preset"):
+        hint = "write parameters: 405e9, config: ./config.json or checkpoint: ./checkpoint"
+        fields.fault("model.parameters", "missing", hint)
+    if len(found) > 1:
+        names = " and ".join(sorted(found, key=lambda name: (entries[name][0].line or 0, entries[name][0].column or 0)))
+        hint = "keep one: the layers of a config are better than a number"
+        fields.fault("model", f"{names} are given, but exactly one is wanted", hint, entries[found[-1]][0])
+    return found[0] if len(found) == 1 else None
+
+
+def _from_file(record: Record, source: str) -> Counts | None:
+    path = f"model.{source}"
+    name = record.take(path)
+    read = None if name is None or not record.fields.sound(path) else _read(record, path, name)
+    if read is None:
+        return None
+    architecture, remarks = read
+    for message in remarks:
+        record.warn(path, message, "give model.config or model.parameters where the file does not speak for the model")
+    total, experts = float(architecture.total), float(_in_experts(architecture))
+    if total < 1:
+        record.fields.fault(path, "the file has no parameters", "is it that of the model?")
+        return None
+    record.note("model.parameters", total, format_count(total), f"follows from {path}")
+    if not _agrees(record, experts, path):
+        return None
+    return Counts(total, experts, architecture)
+
+
+def _agrees(record: Record, experts: float, path: str) -> bool:
+    """Whether what is said of the experts is what the file says, if it is said at all."""
+    given = record.fields.given.get(_EXPERTS)
+    if given is None:
+        record.note(_EXPERTS, experts, format_count(experts), f"follows from {path}")
+    elif record.take(_EXPERTS) != experts:
+        message = f"{format_count(given.si)}, but by {path} {format_count(experts)} parameters are in routed experts"  # type: ignore[arg-type]
+        record.fields.fault(_EXPERTS, message, f"delete it: it follows from {path}")
+        return False
+    return True
+
+
+def _in_experts(architecture: Architecture) -> int:
+    from ckptplan.cost.architecture import TensorKind
+
+    return architecture.of_kind(TensorKind.EXPERT)
+
+
+def _read(record: Record, path: str, name: str) -> tuple[Architecture, tuple[str, ...]] | None:
+    fields = record.fields
+    if path == "model.config":
+        architecture = read_named(fields, path, record.files, lambda files: files.config(name))
+        return None if architecture is None else (architecture, ())
+    return read_named(fields, path, record.files, lambda files: files.checkpoint(name))

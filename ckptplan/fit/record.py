@@ -100,6 +100,16 @@ class Marks(NamedTuple):
     node: tuple[str, ...]  # empty where not known
 
 
+class Counts(NamedTuple):
+    """Failures counted by cause, without their times; one element for each row of the table."""
+
+    failures: Floats
+    outcome: Codes
+    cause: Codes
+    causes: tuple[str, ...]
+    watched_s: float  # the time in which they were counted; nan where nobody said
+
+
 class LeftOut(NamedTuple):
     """Rows that were read and do not count, and why, in a few words that complete "left out:"."""
 
@@ -114,7 +124,7 @@ class FailureRecord(NamedTuple):
     format: str  # for people: "Slurm sacct, parsable2"
     rows: int
     left_out: tuple[LeftOut, ...]
-    content: Allocations | Outages | Lifetimes | Marks
+    content: Allocations | Outages | Lifetimes | Marks | Counts
     on_calendar: bool = False
     zone: str | None = None  # how stamps without a zone were read
     warnings: tuple[str, ...] = ()  # sentences with a remedy: what makes the record less than it seems

@@ -1,0 +1,237 @@
+"""Columns of times in any of the ways that people write them -> seconds; which way it is, guessed from a sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.readers.files import refused
+from ckptplan.readers.stamps import Clock, Floats, Stamps, is_repeated, is_skipped, local_to_utc, parse_stamps, to_utc
+from ckptplan.units import UnitError, parse_quantity
+
+UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+EARLIEST_EPOCH_S = 3e8  # 1979: smaller numbers count from the start of a record
+_LATEST_EPOCH_S = 7.2e9  # 2198
+_SLASHED = re.compile(
+    r"([0-9]{1,2})([/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})"
+    r"(?:[ T,]+([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
+)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ISO = re.compile(r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}")
+_C_TIME = re.compile(
+    r"(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) (?:([A-Z]{1,5}) )?([0-9]{4})"
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class Style(NamedTuple):
+    """How the times of one column are written."""
+
+    kind: str  # "iso", "slashed", "ctime" or "number"
+    factor_s: float = 1.0  # of a number
+    day_first: bool = False  # of a slashed date
+    calendar: bool = True  # False: numbers that count from the start of the record
+    said: str = ""  # for the report
+
+
+def numbers(texts: Sequence[str]) -> Floats:
+    """Numbers of a column, nan for everything else, infinities too."""
+    try:
+        found = np.array(texts, dtype=np.float64) if len(texts) else np.empty(0)
+    except (ValueError, OverflowError):
+        found = np.array([_number(text) for text in texts], np.float64)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def style_of(sample: Sequence[str], column: str, path: str, unit: str | None, date_order: str | None) -> Style:
+    """How a column of times is written, judged by a sample of it.
+
+    Parameters
+    ----------
+    sample : sequence of str
+        Some of its texts, empty ones left out.
+    column, path : str
+        For errors.
+    unit : str or None
+        Of plain numbers, from the name of the column or from the user.
+    date_order : {"mdy", "dmy"} or None
+        Of 1/2/2024.
+    """
+    found = numbers(sample)
+    if len(sample) and np.isnan(found).mean() < 0.5:
+        return _numeric(found[~np.isnan(found)], column, path, unit)
+    slashed = [match for text in sample if (match := _SLASHED.fullmatch(text))]
+    if 2 * len(slashed) > len(sample):
+        return Style("slashed", day_first=_day_first(slashed, column, path, date_order), said="")
+    if 2 * sum(_C_TIME.fullmatch(text) is not None for text in sample) > len(sample):
+        return Style("ctime")
+    if not any(_ISO.match(text) for text in sample):
+        shown = ascii(sample[0][:40]) if sample else "nothing"
+        hint = "write ISO 8601 such as 2024-07-01T12:00:00Z, m/d/yyyy H:MM, or numbers with --unit"
+        raise refused(path, f"the column {column} holds no times: {shown}", hint)
+    return Style("iso")
+
+
+def _numeric(found: Floats, column: str, path: str, unit: str | None) -> Style:
+    low, high = (float(v) for v in np.quantile(found, (0.05, 0.95)))
+    if unit is not None:
+        if unit not in UNITS_S:
+            raise refused(path, f"{unit} is no unit of time", f"write one of {', '.join(UNITS_S)}")
+        factor = UNITS_S[unit]
+        calendar = _on_calendar(low * factor, high * factor)
+        since = "since 1970" if calendar else "from the start of the record"
+        return Style("number", factor, calendar=calendar, said=f"{column}: numbers of {unit} {since}")
+    for name in ("s", "ms", "us", "ns"):
+        if _on_calendar(low * UNITS_S[name], high * UNITS_S[name]):
+            return Style("number", UNITS_S[name], said=f"{column}: {name} since 1970, judged by size")
+    said = f"{column}: no unit is named, taken as seconds from the start of the record"
+    return Style("number", 1.0, calendar=False, said=said)
+
+
+def _on_calendar(low_s: float, high_s: float) -> bool:
+    """Whether numbers can be seconds since 1970: large, and close to each other as those of one record are."""
+    return low_s >= EARLIEST_EPOCH_S and high_s <= min(_LATEST_EPOCH_S, 2.0 * low_s)
+
+
+def _day_first(found: list[re.Match[str]], column: str, path: str, date_order: str | None) -> bool:
+    if date_order is not None:
+        if date_order not in ("mdy", "dmy"):
+            raise refused(path, f"{date_order} is no order of a date", "write mdy or dmy")
+        return date_order == "dmy"
+    first, second = (max(int(match[k]) for match in found) for k in (1, 3))
+    if first > 12 and second > 12:
+        hint = "write mdy or dmy with --date-order; dates that then make no sense are left out"
+        raise refused(path, f"the column {column} has dates with the day first and with the month first", hint)
+    if first <= 12 and second <= 12 and any(match[1] != match[3] for match in found):
+        hint = "say which with --date-order mdy (month first) or --date-order dmy"
+        raise refused(path, f"{found[0][0]!r} in column {column} can be read in two ways, and all others too", hint)
+    return first > 12
+
+
+def read_times(texts: Sequence[str], style: Style) -> Stamps:
+    """Times of one column; nan where the text is none."""
+    if style.kind == "number":
+        return Stamps(numbers(texts) * style.factor_s, np.ones(len(texts), bool))
+    if style.kind == "iso":
+        return parse_stamps([_as_iso(text) for text in texts])
+    read = _slashed if style.kind == "slashed" else _c_time
+    return Stamps(np.array([read(text, style) for text in texts], np.float64), np.zeros(len(texts), bool))
+
+
+def _as_iso(text: str) -> str:
+    if len(text) > 7 and text[4] == text[7] == "/":
+        text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
+    return f"{text} 00:00" if _DAY.fullmatch(text) else text
+
+
+def _slashed(text: str, style: Style) -> float:
+    match = _SLASHED.fullmatch(text)
+    if match is None:
+        return np.nan
+    first, second, year = int(match[1]), int(match[3]), int(match[4])
+    day, month = (first, second) if style.day_first else (second, first)
+    hour = int(match[5] or 0)
+    if match[8]:
+        if not 1 <= hour <= 12:
+            return np.nan
+        hour = hour % 12 + (12 if match[8] in "pP" else 0)
+    return _wall_clock(year + 2000 if year < 100 else year, month, day, hour, int(match[6] or 0), int(match[7] or 0))
+
+
+def _c_time(text: str, _: Style) -> float:
+    match = _C_TIME.fullmatch(text)
+    if match is None or match[1] not in _MONTHS:
+        return np.nan
+    return _wall_clock(int(match[7]), _MONTHS.index(match[1]) + 1, *(int(match[k]) for k in (2, 3, 4, 5)))
+
+
+def _wall_clock(*parts: int) -> float:
+    """Seconds as though the wall clock were UTC; nan for the 31st of June."""
+    try:
+        return datetime(*parts, tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
+    except ValueError:
+        return np.nan
+
+
+class Spans(NamedTuple):
+    """Starts and ends in UTC, and how the change of clocks was dealt with."""
+
+    start_s: Floats
+    end_s: Floats
+    twice: int  # starts or ends in an hour that came twice, which nothing decides
+    decided: int  # the same, decided by the elapsed time or because an end follows its start
+    skipped: int  # starts or ends at a time of the wall clock that never came
+
+
+def spans(start: Stamps, end: Stamps, elapsed_s: Floats | None, by: Clock) -> Spans:
+    """Starts and ends on one clock; of an hour that came twice, the reading that fits the elapsed time, if known.
+
+    Two texts of one hour in October can lie an hour and more apart. The first reading is taken unless the second one,
+    of the start, of the end or of both, comes closer to the elapsed time, or is needed for the end to follow the start.
+    """
+    begins, ends = to_utc(start, by), to_utc(end, by)
+    open_start = is_repeated(start.seconds, by) & ~start.zoned
+    open_end = is_repeated(end.seconds, by) & ~end.zoned
+    skipped = (is_skipped(start.seconds, by) & ~start.zoned).sum() + (is_skipped(end.seconds, by) & ~end.zoned).sum()
+    elapsed = np.full(len(begins), np.nan) if elapsed_s is None else elapsed_s
+    twice = decided = 0
+    for row in np.flatnonzero(open_start | open_end):
+        starts, stops = (
+            _readings(s.seconds[row], bool(o[row]), t[row], by)
+            for s, o, t in ((start, open_start, begins), (end, open_end, ends))
+        )
+        known = bool(np.isfinite(elapsed[row])) and bool(np.isfinite(ends[row]))
+        costs = [(_misfit(b, e, elapsed[row]), b, e) for b in starts for e in stops]
+        best = min(costs, key=lambda cost: cost[0])
+        begins[row], ends[row] = best[1:]
+        if known or (costs[0][0] > best[0]):
+            decided += 1
+        else:
+            twice += 1
+    return Spans(begins, ends, twice, decided, int(skipped))
+
+
+def _readings(local_s: float, twice: bool, utc_s: float, by: Clock) -> list[float]:
+    if not twice:
+        return [float(utc_s)]
+    return [float(local_to_utc(np.array([local_s]), by, later)[0]) for later in (False, True)]
+
+
+def _misfit(start_s: float, end_s: float, elapsed_s: float) -> float:
+    if not np.isfinite(end_s):
+        return 0.0
+    backwards = 1e12 if end_s < start_s else 0.0
+    return backwards + (abs(end_s - start_s - elapsed_s) if np.isfinite(elapsed_s) else 0.0)
+
+
+def watched(value: str | float | None, name: str, start_s: float, by: Clock, path: str) -> float | None:
+    """The begin or end of watching as the user gave it, in seconds.
+
+    A stamp is on the calendar, a time with its unit is counted from ``start_s``, and so is a number of seconds unless
+    it is as large as seconds since 1970.
+    """
+    if value is None:
+        return None
+    text = str(value).strip()
+    seconds = numbers([text])[0]
+    if np.isfinite(seconds):
+        return float(seconds if seconds >= EARLIEST_EPOCH_S else start_s + seconds)
+    stamp = to_utc(parse_stamps([_as_iso(text)]), by)[0]
+    if np.isfinite(stamp):
+        return float(stamp)
+    try:
+        return start_s + parse_quantity(text, "time")
+    except UnitError as error:
+        hint = "write a stamp such as 2024-07-01T12:00:00Z, or a time from the start of the record such as 1500 h"
+        raise refused(path, f"{name}: {error}", hint) from None

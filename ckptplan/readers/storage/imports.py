@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ckptplan.errors import InputError
+from ckptplan.errors import printable
 from ckptplan.readers.files import refused
 from ckptplan.readers.storage.combining import Bandwidths, combined
 from ckptplan.readers.storage.dlio import dlio_phases, is_dlio
@@ -99,12 +98,14 @@ def import_file(path: str | Path) -> Imported:
     phases += elbencho_json_phases([one for one in found.documents if is_elbencho_json(one)])
     if not found.documents and is_ior(text):
         phases += ior_phases(text)
-    known = any(
-        is_fio(one) or is_ior_json(one) or is_dlio(one) or is_elbencho_json(one) for one in found.documents
-    ) or is_ior(text)
-    if not known:
+    if not phases and not _is_known(found.documents, text):
         raise refused(path, _unknown(text, torn=found.torn), _ACCEPTED)
     return _checked(path, Imported(str(path), tuple(phases), tuple(_around(found.around, torn=found.torn))))
+
+
+def _is_known(documents: Sequence[dict[str, Any]], text: str) -> bool:
+    kinds = (is_fio, is_ior_json, is_dlio, is_elbencho_json)
+    return is_ior(text) or any(is_kind(one) for one in documents for is_kind in kinds)
 
 
 def combine(files: Sequence[Imported]) -> StorageFigures:
@@ -151,8 +152,6 @@ def _around(text: str, *, torn: bool) -> Iterator[str]:
     """What the text around JSON says of errors, and whether the file ends early."""
     said = [line.strip() for line in text.splitlines()[:10_000] if line.startswith("fio:") and "err" in line]
     if said:
-        from ckptplan.errors import printable
-
         yield f"fio says {printable(said[0])[:120]!r}"
     if torn:
         yield "the file ends before its last document does: what is whole is used"
@@ -172,11 +171,3 @@ def _why_none(imported: Imported) -> str:
         return "has read rates only, and a read rate is no write rate"
     faults = [fault for phase in writes for fault in phase.faults]
     return f"has no write that stands: {faults[0]}" if faults else "has no write whose rate is known"
-
-
-def is_usable(value: float | None) -> bool:
-    """Whether a bandwidth can stand in a spec."""
-    return value is not None and 0.0 < value < math.inf
-
-
-__all__ = ["Imported", "InputError", "StorageFigures", "combine", "import_file", "is_usable", "read_storage"]

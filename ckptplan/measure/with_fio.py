@@ -1,0 +1,193 @@
+"""The same writes and reads by fio, where it is installed."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from ckptplan.errors import InputError, printable
+from ckptplan.measure.folder import OwnFolder, own_folder
+from ckptplan.measure.host import file_system_of, host_memory
+from ckptplan.measure.reading import Past
+from ckptplan.measure.repeats import Repeats
+from ckptplan.measure.storage import Setting, StorageMeasured, doubts, fitting
+
+_PATIENCE_S = 10.0
+_LONGEST_OUTPUT = 16_000_000
+_JOB = "ckptplan"
+
+
+class FioRates(NamedTuple):
+    """What one run of fio says: its rate, its time, those of its jobs, and why it does not stand."""
+
+    bytes_per_s: float
+    seconds: float
+    jobs_bytes_per_s: tuple[float, ...]
+    faults: tuple[str, ...] = ()
+
+
+RatesOf = Callable[[str, str], FioRates]  # of a JSON text, for "write" or "read"
+
+
+def fio_program() -> str:
+    """The path of fio.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    found = shutil.which("fio")
+    if found is None:
+        raise InputError("fio is not installed", hint="install it, or leave --with fio out: ckptplan writes by itself")
+    return found
+
+
+def measure_with_fio(
+    directory: str, setting: Setting, rates_of: RatesOf, *, progress: Callable[[str, int, int], object] | None = None
+) -> StorageMeasured:
+    """Let fio write and read back what a save writes, several times.
+
+    Parameters
+    ----------
+    directory : str
+        As of ``measure_storage``.
+    setting : Setting
+        Likewise.
+    rates_of : callable
+        Reads what fio printed.
+    progress : callable, optional
+        Called before and after each run; fio does not tell more.
+
+    Raises
+    ------
+    InputError
+        If fio is not installed or fails.
+    """
+    program = fio_program()
+    writes, reads = [], []
+    with own_folder(directory) as folder:
+        fitted, notes = fitting(directory, setting)
+        for number in range(fitted.writers):
+            folder.expect(f"{_JOB}.{number}")
+        for number in range(1, fitted.repeats + 1):
+            for access, found in (("write", writes), ("read", reads)):
+                if access == "write" or fitted.read:
+                    what = f"fio: {access} {number} of {fitted.repeats}"
+                    found.append(_run(program, folder, fitted, access, rates_of, what, progress))
+            folder.empty()
+            for writer in range(fitted.writers):
+                folder.expect(f"{_JOB}.{writer}")
+    measured = StorageMeasured(
+        folder=directory,
+        by=_version(program),
+        setting=fitted,
+        file_system=file_system_of(directory),
+        memory=host_memory(),
+        sustained=Repeats(tuple(one.bytes_per_s for one in writes)),
+        burst=None,
+        writers=Repeats(tuple(rate for one in writes for rate in one.jobs_bytes_per_s)),
+        seconds=Repeats(tuple(one.seconds for one in writes)),
+        read=Repeats(tuple(one.bytes_per_s for one in reads)) if reads else None,
+        past=(Past.DIRECT if fitted.direct else Past.INVALIDATED) if reads else None,
+        notes=notes,
+    )
+    return measured._replace(notes=(*doubts(measured), *notes))
+
+
+def arguments(setting: Setting, access: str) -> list[str]:
+    """The options of fio for one run; the files lie in its working folder."""
+    return [
+        f"--name={_JOB}",
+        f"--filename_format={_JOB}.$jobnum",
+        f"--rw={access}",
+        f"--bs={setting.block_bytes}",
+        f"--size={setting.size_bytes}",
+        f"--numjobs={setting.writers}",
+        f"--direct={int(setting.direct)}",
+        "--ioengine=psync",
+        "--thread",
+        "--refill_buffers",
+        "--fallocate=none",
+        "--invalidate=1",
+        "--output-format=json",
+        "--eta=never",
+        *(["--end_fsync=1"] if access == "write" else []),
+    ]
+
+
+def _run(
+    program: str,
+    folder: OwnFolder,
+    setting: Setting,
+    access: str,
+    rates_of: RatesOf,
+    what: str,
+    progress: Callable[[str, int, int], object] | None,
+) -> FioRates:
+    total = setting.writers * setting.size_bytes
+    if progress is not None:
+        progress(what, 0, total)
+    text = _output([program, *arguments(setting, access)], folder.path)
+    found = rates_of(text, access)
+    if found.faults:
+        raise InputError(f"fio could not measure {printable(folder.path)}: {found.faults[0]}", hint=_hint(text))
+    if progress is not None:
+        progress(what, total, total)
+    return found
+
+
+def _output(command: list[str], folder: str) -> str:
+    """What fio prints; it ends with us, and so do its jobs."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    process = subprocess.Popen(  # noqa: S603 - the path of fio, and numbers
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env=environment,
+    )
+    try:
+        out, _ = process.communicate()
+    except BaseException:
+        _end(process)
+        raise
+    text = out[:_LONGEST_OUTPUT].decode("utf-8", "replace")
+    if process.returncode and "{" not in text:
+        raise InputError(f"fio ended with {process.returncode}: {_first(text)}", hint=_hint(text))
+    return text
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE_S)
+            return
+
+
+def _first(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return printable(lines[0])[:200] if lines else "it printed nothing"
+
+
+def _hint(text: str) -> str:
+    if "No space left" in text:
+        return "give a smaller --size, or another folder"
+    if "Invalid argument" in text:
+        return "leave --direct out, or give another --block"
+    return "run the same without --with fio, which says more of what storage refuses"
+
+
+def _version(program: str) -> str:
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return "fio"
+    return printable(done.stdout.strip())[:40] or "fio"

@@ -38,13 +38,13 @@ _NAMES = {
         "root_cause failure_cause cause reason failure_reason failure_type fault_type error_type error_code error "
         "fault component description message"
     ),
-    "category": "category failure_category class failure_class kind event_type type state outcome",
+    "category": "category failure_category class failure_class kind event_type type state outcome status",
     "node": (
         "node node_name nodename node_id hostname host host_name instance instance_id machine server vm service system"
     ),
     "failed": "failed is_failure event_observed observed uncensored",
     "censored": "censored is_censored",
-    "severity": "severity impact level status",
+    "severity": "severity impact level",
 }
 ROLES: dict[str, tuple[str, ...]] = {role: tuple(names.split()) for role, names in _NAMES.items()}
 _UNIT_NAMES = {

@@ -19,7 +19,6 @@ from ckptplan.readers.report import NO_ZONE, Report, repairs
 from ckptplan.readers.stamps import Clock, Floats, Stamps, clock
 from ckptplan.units import UnitError, parse_quantity
 
-CHUNK_ROWS = 100_000  # rows that are held as text at one time
 MOST_ROWS = 50_000_000
 _MOST_JUDGED = 100_000
 _SAMPLE = 2_000
@@ -60,7 +59,9 @@ class EventRows:
         self._count_bad(texts, seconds)
         end, elapsed = self._ends(cells, len(texts))
         category = cells.get("category") or [""] * len(texts)
-        cause = cells.get("cause") or (category if "category" in cells else [""] * len(texts))
+        if not np.isnan(numbers(category)).any():  # a grade of severity says no kind
+            category = [""] * len(texts)
+        cause = cells.get("cause") or category
         outcome = self._failed(cells) if self._gaps else self._outcomes(category, cause)
         node = self.nodes.codes(cells["node"]) if "node" in cells else np.full(len(texts), -1, np.int32)
         codes = (outcome, self.causes.codes(cause), node)
@@ -213,7 +214,7 @@ class EventRows:
             begin = min(first, float(start_s.min()))
             if calendar:
                 report.warnings.append(
-                    "Nobody said when watching began: it is taken to begin with the first event. Say it with --from."
+                    "Nobody said when watching began: it is taken to begin with the first event. Say it with --since."
                 )
         end = watched(self.options.watched_until, "the end of watching", begin, by, self.path)
         if end is None:
@@ -222,19 +223,19 @@ class EventRows:
             )
             end = float(start_s.max())
         if end < begin:
-            raise refused(self.path, "watching ends before it begins", "check --from and --until")
+            raise refused(self.path, "watching ends before it begins", "check --since and --until")
         return begin, end
 
     def _units(self, names: Sequence[str], report: Report) -> int:
         units = self.options.units
         if units is None and len(names) > 1:
-            report.warnings.append(
-                f"Only the {len(names):,} nodes that had an event appear: they are taken for all. "
-                "Say how many there are with --units."
+            report.facts.append(
+                f"{len(names):,} nodes had an event; how many were watched is not in the file, so events count for all "
+                "of them together. With --nodes they count per node."
             )
         if units is not None and units < len(names):
-            raise refused(self.path, f"events of {len(names):,} nodes, more than the {units:,} given", "raise --units")
-        return units if units is not None else max(1, len(names))
+            raise refused(self.path, f"events of {len(names):,} nodes, more than the {units:,} given", "raise --nodes")
+        return units if units is not None else 1
 
 
 class _Codes(NamedTuple):

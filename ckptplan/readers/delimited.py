@@ -1,0 +1,134 @@
+"""Text in columns with a separator: its header, and its cells in chunks of bounded size."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ckptplan.errors import printable
+from ckptplan.fit.record import LeftOut
+from ckptplan.readers.column_roles import MOST_COLUMNS
+from ckptplan.readers.files import LONGEST_LINE, Line, TextLines, refused
+
+CHUNK_ROWS = 50_000  # rows that are held as text at one time
+LONGEST_CELL = 500  # characters that are kept of a cell
+_MOST_LINES = 50  # of one quoted cell
+_SEPARATORS = ",;\t|"
+_VALUE = re.compile(r"[-+.]?[0-9]|(?:nan|inf)\b|true$|false$", re.IGNORECASE)
+
+
+class Delimited:
+    """A table in a file; rows are gone through once.
+
+    The first line that is not blank and does not begin with # is the header, unless a cell of it is a number or a time:
+    then columns are called "column 1" and so on.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lines = TextLines(path)
+        self._source = iter(self._lines)
+        self._left: Counter[str] = Counter()
+        first = next(self._filled(), None)
+        if first is None:
+            long = f"; its first line has more than {LONGEST_LINE:,} bytes" if self._lines.too_long else ""
+            raise refused(path, f"holds no line of a table{long}", "is this the right file?")
+        self.separator = separator_of(first.text)
+        if first.text.count(self.separator) >= MOST_COLUMNS:
+            count = first.text.count(self.separator) + 1
+            raise refused(path, f"{count:,} columns; {MOST_COLUMNS:,} are the most", "is this the right file?")
+        cells = self._split(first.text)
+        self.has_header = not any(_VALUE.match(cell.strip()) for cell in cells)
+        self.names = [c.strip() for c in cells] if self.has_header else [f"column {n + 1}" for n in range(len(cells))]
+        self._pending = None if self.has_header else first
+
+    def columns(self, wanted: Sequence[int]) -> Iterator[list[list[str]]]:
+        """The cells of some columns, chunk by chunk: one list of texts for each column."""
+        chunk: list[list[str]] = [[] for _ in wanted]
+        pairs = list(zip(chunk, wanted, strict=True))
+        for cells in self._rows():
+            for column, at in pairs:
+                column.append(cells[at][:LONGEST_CELL])
+            if len(chunk[0]) >= CHUNK_ROWS:
+                yield chunk
+                chunk = [[] for _ in wanted]
+                pairs = list(zip(chunk, wanted, strict=True))
+        if chunk[0]:
+            yield chunk
+
+    def first_cells(self) -> list[str]:
+        """The cells of the first line where no header stands there."""
+        return [] if self._pending is None else [cell.strip() for cell in self._split(self._pending.text)]
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Lines that gave no row."""
+        return (*self._lines.left_out(), *(LeftOut(reason, rows) for reason, rows in self._left.items()))
+
+    def warnings(self) -> tuple[str, ...]:
+        """What was wrong with the text."""
+        return self._lines.warnings()
+
+    def _filled(self) -> Iterator[Line]:
+        """Lines that hold something; a comment is none before the header, and none after it if it is a whole line."""
+        return (line for line in self._source if (text := line.text.strip()) and not text.startswith("#"))
+
+    def _rows(self) -> Iterator[list[str]]:
+        wanted = len(self.names)
+        for text in self._joined():
+            cells = text.split(self.separator) if '"' not in text else self._split(text)
+            if len(cells) != wanted:
+                while len(cells) > wanted and not cells[-1].strip():
+                    cells.pop()
+                if len(cells) != wanted:
+                    few = len(cells) < wanted
+                    self._left[f"rows with {'fewer' if few else 'more'} cells than the header"] += 1
+                    continue
+            yield cells
+
+    def _joined(self) -> Iterator[str]:
+        """Rows as text: one line each, or more where a quoted cell holds line breaks."""
+        held: list[str] = []
+        source = self._filled()
+        if self._pending is not None:
+            yield self._pending.text
+        for line in source:
+            if not held and '"' not in line.text:
+                yield line.text
+                continue
+            held.append(line.text)
+            if sum(text.count('"') for text in held) % 2 == 0:
+                yield "\n".join(held)
+                held = []
+            elif len(held) >= _MOST_LINES or sum(map(len, held)) > LONGEST_LINE:
+                yield from self._torn(held)
+                held = []
+        yield from self._torn(held)
+
+    def _torn(self, held: list[str]) -> Iterator[str]:
+        """After a quote that never closes: that line is left out, the others are rows."""
+        if held:
+            self._left["rows with a quote that does not close"] += 1
+            for text in held[1:]:
+                if text.count('"') % 2:
+                    self._left["rows with a quote that does not close"] += 1
+                else:
+                    yield text
+
+    def _split(self, text: str) -> list[str]:
+        try:
+            return next(csv.reader([text], delimiter=self.separator), [])
+        except csv.Error:  # a cell longer than the csv module takes
+            return []
+
+    def shown_names(self) -> str:
+        """Some of the names of the columns, for a message."""
+        shown = ", ".join(printable(name[:40]) for name in self.names[:20])
+        return shown + (f" and {len(self.names) - 20:,} more" if len(self.names) > 20 else "")
+
+
+def separator_of(text: str) -> str:
+    """The separator that a line has most of, quoted cells left aside; a comma if it has none."""
+    bare = re.sub(r'"[^"]*"', "", text)
+    return max(_SEPARATORS, key=bare.count)

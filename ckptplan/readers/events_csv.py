@@ -1,0 +1,66 @@
+"""Failures as CSV: a time for each, or its start and end, or the gaps between them; columns are named or guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ckptplan.fit.record import FailureRecord
+from ckptplan.readers.column_roles import Column, has_times, roles_of, said
+from ckptplan.readers.delimited import Delimited, separator_of
+from ckptplan.readers.event_rows import EventRows
+from ckptplan.readers.files import refused
+from ckptplan.readers.options import RecordOptions
+
+NAME = "CSV"
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether the first line names a column of times."""
+    names = header_of(head)
+    return bool(names) and has_times(roles_of(names, {}, ""))
+
+
+def header_of(head: bytes) -> list[str]:
+    """The cells of the first line that holds something; empty for a line of values."""
+    text = next((line for line in head.decode("utf-8-sig", "replace").splitlines() if line.strip("# \t")), "")
+    if not text or len(text) > 60_000 or text.lstrip().startswith(("{", "[")):
+        return []
+    cells = [cell.strip().strip('"') for cell in text.split(separator_of(text))]
+    return cells if all(cell and not cell[0].isdigit() for cell in cells if cell) else []
+
+
+def read(path: str, options: RecordOptions) -> FailureRecord:
+    """The failures of a table."""
+    return read_table(path, options, NAME)
+
+
+def read_table(path: str, options: RecordOptions, name: str) -> FailureRecord:
+    """The failures of a table, by a name for the report."""
+    table = Delimited(path)
+    roles = _roles(table, options)
+    rows = EventRows(path, name, roles, options)
+    for chunk in table.columns([column.at for column in roles.values()]):
+        rows.add(dict(zip(roles, chunk, strict=True)))
+    return rows.record(table.left_out(), table.warnings(), [said(roles, options.columns)])
+
+
+def _roles(table: Delimited, options: RecordOptions) -> Mapping[str, Column]:
+    roles = roles_of(table.names, options.columns, table.path)
+    if not table.has_header and not roles:
+        roles = _roles_without_header(table)
+    if not has_times(roles):
+        raise refused(
+            table.path,
+            f"no column is known to hold times; there are {table.shown_names()}",
+            "name one, for example --column time=NAME, start=NAME, end=NAME or gap=NAME",
+        )
+    return roles
+
+
+def _roles_without_header(table: Delimited) -> dict[str, Column]:
+    """One column is gaps or times, as its first value is; of several, the first two are start and end."""
+    first = table.first_cells()
+    if len(first) == 1:
+        dated = len(first[0]) > 7 and not first[0][4:5].isdigit() and ("-" in first[0] or "/" in first[0])
+        return {"time" if dated else "gap": Column(0, table.names[0])}
+    return {"start": Column(0, table.names[0]), "end": Column(1, table.names[1])}

@@ -1,0 +1,213 @@
+"""The numbers of a model configuration: checked, bounded, and completed where a key is absent."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from json import loads
+from typing import Any
+
+from ckptplan.errors import InputError, Place, Problem, printable
+
+MOST_LAYERS = 10_000
+MOST_PROBLEMS = 20
+
+_MOST = 10_000_000  # of any dimension that is not below
+_BOUNDS = {
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "depth"), MOST_LAYERS),
+    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "n_embed", "num_heads", "num_attention_heads"), 1_000_000),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 100_000),
+    **dict.fromkeys(("max_position_embeddings", "n_positions", "max_seq_len"), 1_000_000_000),
+    "vocab_size": 100_000_000,
+}
+# What means the same, by the families that take both (facts of the configuration classes of transformers 5.24).
+_GPT = {
+    "n_embd": ("hidden_size",),
+    "n_positions": ("max_position_embeddings",),
+    "n_head": ("num_attention_heads",),
+    "n_layer": ("num_hidden_layers",),
+}
+_MPT = {"d_model": ("hidden_size",), "n_heads": ("num_attention_heads",), "n_layers": ("num_hidden_layers",)}
+_EXPERTS = {"num_local_experts": ("num_experts",)}
+_ROUTED = {"n_routed_experts": ("num_local_experts",), "num_nextn_predict_layers": ("num_mtp_layers",)}
+ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("gpt2", "gpt_bigcode", "gptj", "codegen"), _GPT),
+    **dict.fromkeys(("mpt", "dbrx"), _MPT),
+    **dict.fromkeys(("mixtral", "qwen3_moe", "qwen3_vl_moe_text", "gpt_oss", "minimax", "minimax_m2"), _EXPERTS),
+    **dict.fromkeys(("deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa", "nemotron_h"), _ROUTED),
+    "bloom": {
+        "hidden_size": ("n_embed",),
+        "n_layer": ("num_hidden_layers",),
+        "n_head": ("num_attention_heads",),
+    },
+    "falcon": {"hidden_size": ("n_embed",)},
+    "gpt_neo": {"num_layers": ("num_hidden_layers",), "num_heads": ("num_attention_heads",)},
+    "deepseek_v2": {"n_routed_experts": ("num_experts",)},
+    "jamba": {"num_experts": ("num_local_experts",)},
+    "olmoe": {"num_experts": ("num_local_experts",)},
+    "ernie4_5_moe": {"moe_num_experts": ("num_experts",), "moe_k": ("num_experts_per_tok",)},
+    "hunyuan_v1_moe": {"moe_topk": ("num_experts_per_tok",), "num_experts": ("num_local_experts",)},
+    "kimi_linear": {
+        "num_experts": ("num_local_experts",),
+        "num_experts_per_token": ("num_experts_per_tok",),
+        "num_shared_experts": ("n_shared_experts",),
+    },
+}
+_ABSENT = object()
+
+
+@cache
+def defaults() -> Mapping[str, Mapping[str, Any]]:
+    """What an absent key means, by model_type; null is derived: from the heads, the hidden size, or left out."""
+    found: Mapping[str, Mapping[str, Any]] = loads(
+        resources.files("ckptplan.architectures").joinpath("defaults.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+class Dimensions:
+    """Values of one configuration or of a group in it; faults are collected, and ``check`` raises them all."""
+
+    def __init__(
+        self, values: Mapping[str, Any], model_type: str, source: str = "", parent: "Dimensions | None" = None
+    ) -> None:
+        self.values, self.model_type, self.source = values, model_type, source
+        self.group_name = ""
+        self.problems: list[Problem] = parent.problems if parent else []
+        self.assumed: list[str] = parent.assumed if parent else []
+        self.defaulted = defaults().get(model_type, {})
+        self._names = ALIASES.get(model_type, {})
+
+    def size(self, key: str, default: int | None = None) -> int:
+        """A number of at least 1."""
+        return self._integer(key, 1, default)
+
+    def count(self, key: str, default: int | None = None) -> int:
+        """A number of at least 0."""
+        return self._integer(key, 0, default)
+
+    def maybe(self, key: str, derived: int | None = None, least: int = 1) -> int | None:
+        """A number that may be null: then the derived one."""
+        value = self.value(key)
+        return derived if value is None else self._checked(key, value, least)
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """True or false."""
+        value = self.value(key, default)
+        if isinstance(value, bool):
+            return value
+        self.fault(key, f"{shown(value)} is not true or false")
+        return False
+
+    def numbers(self, key: str, most: int) -> tuple[int, ...]:
+        """A list of layer numbers below ``most``; null and absent are an empty one."""
+        value = self.value(key, None)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or len(value) > MOST_LAYERS:
+            self.fault(key, f"{shown(value)} is not a list of at most {MOST_LAYERS:,} layer numbers")
+            return ()
+        wrong = next((v for v in value if not _is_integer(v) or not 0 <= v < most), _ABSENT)
+        if wrong is not _ABSENT:
+            self.fault(key, f"{shown(wrong)} is not the number of a layer", f"layers are 0 to {most - 1:,} here")
+            return ()
+        return tuple(value)
+
+    def words(self, key: str, length: int, allowed: Iterable[str]) -> tuple[str, ...] | None:
+        """One word for each layer; None where the key is null or absent."""
+        value = self.value(key, None)
+        if value is None:
+            return None
+        if not isinstance(value, list) or len(value) != length:
+            found = f"a list of {len(value):,}" if isinstance(value, list) else shown(value)
+            self.fault(key, f"{found}, where each of the {length:,} layers has one word")
+            return None
+        known = tuple(allowed)
+        wrong = next((v for v in value if v not in known), None)
+        if wrong is not None:
+            self.fault(key, f"{shown(wrong)} is not a kind of layer here", f"kinds are {', '.join(known)}")
+            return None
+        return tuple(value)
+
+    def group(self, key: str, model_type: str = "") -> "Dimensions":
+        """The group of keys under a key; where absent, an empty one."""
+        value = self.value(key, None)
+        if value is not None and not isinstance(value, Mapping):
+            self.fault(key, f"{shown(value)} is not a group of keys")
+            value = None
+        inner = Dimensions(value or {}, model_type, self.source, self)
+        inner.group_name = f"{self.group_name}{key}."
+        return inner
+
+    def value(self, key: str, default: Any = _ABSENT) -> Any:
+        """The value as it stands, or that of the class; names that mean the same must agree."""
+        given = {name: self.values[name] for name in (key, *self._names.get(key, ())) if name in self.values}
+        first = next(iter(given.values()), _ABSENT)
+        if any(other != first for other in given.values()):
+            written = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
+            self.fault(key, f"two names of one dimension disagree: {written}")
+        if first is not _ABSENT:
+            return first
+        taken = self.defaulted.get(key, default)
+        if taken is _ABSENT:
+            self.fault(key, "missing", f"{self.model_type or 'this group'} has no default for it")
+            return 1
+        if taken is not None and (taken is not False or key == "tie_word_embeddings"):
+            note = f"{self.group_name}{key} = {str(taken).lower() if isinstance(taken, bool) else taken}"
+            if note not in self.assumed:
+                self.assumed.append(note)
+        return taken
+
+    def has(self, key: str) -> bool:
+        """Whether the configuration gives the key, and not as null."""
+        return any(self.values.get(name) is not None for name in (key, *self._names.get(key, ())))
+
+    def refuse(self, key: str, accepted: Iterable[Any], why: str) -> None:
+        """A fault where the key is given with a value under which the tensors are not known."""
+        value = self.values.get(key)
+        if key in self.values and not any(value == one and type(value) is type(one) for one in accepted):
+            self.fault(key, f"{shown(value)}: {why}", "write parameters: with the number of the model's card instead")
+
+    def fault(self, key: str, message: str, hint: str | None = None) -> None:
+        """Keep a fault; the same key is named once."""
+        name = f"{self.group_name}{key}"
+        if not any(problem.key == name for problem in self.problems):
+            self.problems.append(Problem(message, Place(self.source) if self.source else None, name, hint))
+
+    def check(self) -> None:
+        """Raise what was found, 20 faults at most."""
+        if self.problems:
+            raise InputError(self.problems[:MOST_PROBLEMS])
+
+    def _integer(self, key: str, least: int, default: int | None) -> int:
+        value = self.value(key) if default is None else self.value(key, default)
+        return self._checked(key, value, least)
+
+    def _checked(self, key: str, value: Any, least: int) -> int:
+        most = _BOUNDS.get(key, _MOST)
+        if value is None:
+            self.fault(key, "null, where a number is needed", "write the number, or leave the key out for the default")
+        elif not _is_integer(value):
+            self.fault(key, f"{shown(value)} is not a whole number", "write it without quotes, point or exponent")
+        elif not least <= value <= most:
+            self.fault(key, f"{shown(value)} is not between {least} and {most:,}")
+        else:
+            return int(value)
+        return max(least, 1)
+
+
+def shown(value: Any) -> str:
+    """A value of the user's as a message can hold it."""
+    if isinstance(value, list | Mapping):
+        return "a list" if isinstance(value, list) else "a group of keys"
+    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else _plain(value)
+    return printable(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def _plain(value: Any) -> str:
+    if _is_integer(value) and abs(value) >= 10**30:
+        return "a number of more than 30 digits"  # Python refuses to print very long ones
+    return repr(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

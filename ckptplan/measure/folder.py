@@ -112,7 +112,7 @@ def _remove(folder: OwnFolder, directory: str) -> None:
 
 
 class _Signals:
-    """While entered, a signal that ends the program is an exception; while held, it waits until it is no longer held."""
+    """While entered, a signal that ends the program is an exception; while held, it has to wait."""
 
     def __init__(self) -> None:
         self._before: dict[int, object] = {}

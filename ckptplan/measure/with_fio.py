@@ -60,7 +60,7 @@ def measure_with_fio(
     rates_of : callable
         Reads what fio printed.
     progress : callable, optional
-        Called before and after each run; fio does not tell more.
+        Called before each run; fio does not tell more.
 
     Raises
     ------
@@ -68,7 +68,8 @@ def measure_with_fio(
         If fio is not installed or fails.
     """
     program = fio_program()
-    writes, reads = [], []
+    writes: list[FioRates] = []
+    reads: list[FioRates] = []
     with own_folder(directory) as folder:
         fitted, notes = fitting(directory, setting)
         for number in range(fitted.writers):
@@ -77,7 +78,9 @@ def measure_with_fio(
             for access, found in (("write", writes), ("read", reads)):
                 if access == "write" or fitted.read:
                     what = f"fio: {access} {number} of {fitted.repeats}"
-                    found.append(_run(program, folder, fitted, access, rates_of, what, progress))
+                    if progress is not None:
+                        progress(what, 0, fitted.writers * fitted.size_bytes)
+                    found.append(_run(program, folder, fitted, access, rates_of))
             folder.empty()
             for writer in range(fitted.writers):
                 folder.expect(f"{_JOB}.{writer}")
@@ -119,24 +122,11 @@ def arguments(setting: Setting, access: str) -> list[str]:
     ]
 
 
-def _run(
-    program: str,
-    folder: OwnFolder,
-    setting: Setting,
-    access: str,
-    rates_of: RatesOf,
-    what: str,
-    progress: Callable[[str, int, int], object] | None,
-) -> FioRates:
-    total = setting.writers * setting.size_bytes
-    if progress is not None:
-        progress(what, 0, total)
+def _run(program: str, folder: OwnFolder, setting: Setting, access: str, rates_of: RatesOf) -> FioRates:
     text = _output([program, *arguments(setting, access)], folder.path)
     found = rates_of(text, access)
     if found.faults:
         raise InputError(f"fio could not measure {printable(folder.path)}: {found.faults[0]}", hint=_hint(text))
-    if progress is not None:
-        progress(what, total, total)
     return found
 
 

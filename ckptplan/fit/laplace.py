@@ -1,4 +1,4 @@
-"""The trend test of Laplace: do failures come early or late in the time observed?"""
+"""The trend test of Laplace: whether failures come early or late in the time observed."""
 
 from typing import NamedTuple
 
@@ -64,8 +64,8 @@ def laplace(instants: npt.ArrayLike, end: float, until_failure: bool = False) ->
     Notes
     -----
     ``u = (mean t - T/2) sqrt(12 n)/T``; n - 1 instants and T = t_n where a failure ended the observation (Cox and
-    Lewis 1966, section 3.3; NIST/SEMATECH e-Handbook 8.2.3.4). Most powerful against a rate ``exp(a + b t)``. The normal
-    law is close from n = 4; for fewer the test rejects less often than its level.
+    Lewis 1966, section 3.3; NIST/SEMATECH e-Handbook 8.2.3.4). Most powerful against a rate ``exp(a + b t)``. The
+    normal law is close from n = 4; for fewer the test rejects less often than its level.
     """
     t, observed = counted(checked_instants(instants, end), end, until_failure)
     if t.size == 0 or observed <= 0.0:

@@ -156,7 +156,9 @@ def maximum(curve: Curve, start: float = 0.0, step: float = 0.7, precision: floa
         step *= 1.3
         if max(abs(left), abs(right)) > WIDEST or not np.isfinite(values).all():
             return None
-    found = minimize_scalar(lambda s: -curve(s)[0], bounds=(left, right), method="bounded", options={"xatol": precision})
+    found = minimize_scalar(
+        lambda s: -curve(s)[0], bounds=(left, right), method="bounded", options={"xatol": precision}
+    )
     return float(found.x)
 
 

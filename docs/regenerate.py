@@ -23,6 +23,7 @@ HELP_PAGES = (
     "simulate",
     "scale",
     "retain",
+    "fit",
     "online",
     "size",
     "methods",
@@ -33,7 +34,7 @@ HELP_PAGES = (
     "spec show",
     "spec schema",
 )
-SCHEMAS = ("spec", "plan", "plans", "size", "simulation", "online", "scaling", "retention")
+SCHEMAS = ("spec", "plan", "plans", "size", "simulation", "online", "scaling", "retention", "fit")
 
 
 def pages() -> list[Path]:

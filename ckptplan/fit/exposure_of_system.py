@@ -7,9 +7,9 @@ import numpy as np
 from ckptplan.errors import InputError
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.exposure import (
-    OperatingClock,
     Exposure,
     Lives,
+    OperatingClock,
     counted_outcomes,
     gpus_of,
     is_counted,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ckptplan.render import spectrum_schemas
+from ckptplan.render.fit_schemas import fit
 from ckptplan.render.retain_schemas import retention
 from ckptplan.render.run_schemas import online, simulation, whole_run
 from ckptplan.render.scale_schemas import scaling
@@ -154,7 +155,7 @@ def _size() -> dict[str, Any]:
 
 
 def output_schema(name: str) -> dict[str, Any]:
-    """The schema of ``plan``, ``plans``, ``size``, ``simulation``, ``online``, ``scaling`` or ``retention``."""
+    """The schema of a document by its name: ``plan`` for ``ckptplan.plan/1``."""
     bodies = {
         "plan": _plan,
         "plans": _plans,
@@ -163,6 +164,7 @@ def output_schema(name: str) -> dict[str, Any]:
         "online": online,
         "scaling": scaling,
         "retention": retention,
+        "fit": fit,
     }
     body = bodies[name]()
     return {"$schema": _DRAFT, "$id": f"urn:ckptplan:{name}:1", "title": f"ckptplan.{name}/1", **body}

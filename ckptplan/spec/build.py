@@ -15,14 +15,17 @@ from ckptplan.spec.record import Record
 from ckptplan.spec.saves import build_saves, build_storage
 from ckptplan.spec.schema import RESTART_PHASES
 from ckptplan.spec.training import build_training
+from ckptplan.units import format_time
 
 if TYPE_CHECKING:
     from ckptplan.cost.classes import FailureClass
     from ckptplan.cost.protection import Watchdog
     from ckptplan.cost.scenario import Cluster
     from ckptplan.cost.tiers import Tier
+    from ckptplan.fit.fitting import Recovery
 
 _ASSUMED_RESTART_S = 600.0
+_WHOLE_RECOVERIES = ("outage", "restart")  # phases of a record that last until the job runs again
 _SPECTRUM = ("failures.classes", "storage.tiers", "verification", "spares")
 
 
@@ -38,6 +41,8 @@ def build(record: Record) -> Scenario | None:
         refuse_what_layers_do_not_fill(record, model, cluster)
     failures = build_failures(record, cluster)
     classes, watchdog = _classes(record)
+    if failures is not None:
+        classes = classes or failures.classes  # those of a record of failures
     storage = build_storage(record)
     tiers = _tiers(record, classes, cluster)
     saves = build_saves(record)
@@ -107,11 +112,26 @@ def _restart(record: Record) -> Restart:
             fields.fault("restart.total", message, "keep the total, or the phases")
         return Restart(total_s=record.take("restart.total"))
     if not phases:
+        if record.recovery is not None and fields.whole("restart"):
+            return _recorded_restart(record, record.recovery)
         if fields.whole("restart"):
             record.warn("restart", "left out: 10 min are assumed", "write restart: {total: 10 min}, or its phases")
         return Restart(total_s=record.take("restart.total", _ASSUMED_RESTART_S, text="10 min, assumed"))
     times = {f"{phase}_s": record.take(f"restart.{phase}", 0.0) for phase in RESTART_PHASES if phase != "load"}
     return Restart(load_s=_load(record), **times)
+
+
+def _recorded_restart(record: Record, recovery: Recovery) -> Restart:
+    """What the record of failures shows of a recovery: all of it, or how long the job waited for its nodes."""
+    mean, median = format_time(recovery.mean_s), format_time(recovery.median_s)
+    origin = record.origin("failures.record.file")
+    seen = f"mean of {recovery.seen:,} in the record, median {median}"
+    if recovery.phase in _WHOLE_RECOVERIES:
+        return Restart(total_s=record.take("restart.total", recovery.mean_s, text=f"{mean}, {seen}", origin=origin))
+    message = f"left out: 10 min are assumed, although the record shows a {recovery.phase} of {mean} ({seen})"
+    hint = f"write restart: {{replace: {mean}, ...}} with detect, initialise, load and warm_up"
+    record.warn("restart", message, hint)
+    return Restart(total_s=record.take("restart.total", _ASSUMED_RESTART_S, text="10 min, assumed"))
 
 
 def _load(record: Record) -> float | None:

@@ -21,6 +21,7 @@ _TOO_SHORT = {
     "mtbf_per_node": "is this the MTBF of the whole job? then write mtbf",
     "rate_per_node_day": "is this a rate per 1000 node-days? then divide it by 1000: 6.5 becomes 6.5e-3",
     "interruptions": "do count, over and gpus belong together? spot machines do fail this often",
+    "record": "ckptplan fit shows what was counted: are those failures of the machine, or of the jobs themselves?",
 }
 _TOO_LONG = {
     "mtbf": "mtbf is that of the whole job; is this the MTBF of one GPU? then write mtbf_per_gpu",
@@ -28,6 +29,7 @@ _TOO_LONG = {
     "mtbf_per_node": "is a unit wrong? nodes fail every 20 to 400 d",
     "rate_per_node_day": "was a rate per node-day divided by 1000 once too often?",
     "interruptions": "do count, over and gpus belong together?",
+    "record": "ckptplan fit shows what was counted: are failures missing from the record?",
 }
 
 
@@ -47,6 +49,8 @@ def build_failures(record: Record, cluster: Cluster | None) -> Failures | None:
     path = f"failures.{source}"
     if source == "interruptions":
         return _counted(record, cluster, prior, law, survives)
+    if source == "record":
+        return _recorded(record, cluster, prior, law, survives)
     given = record.take(path)
     if not record.fields.sound(path):
         return None
@@ -81,13 +85,25 @@ def _counted(
     return Failures(mtbf_s, "interruptions", evidence, law, survives)
 
 
+def _recorded(
+    record: Record, cluster: Cluster, prior: tuple[float, float] | None, law: Law, survives: float
+) -> Failures | None:
+    """A record of failures, by modules that few specs load."""
+    from ckptplan.spec.recorded import build_recorded
+
+    found = build_recorded(record, cluster, prior, law, survives)
+    if found is not None and found.count:
+        _lint(record, "record", found.mtbf_per_gpu_s)
+    return found
+
+
 def _prior(record: Record, source: str | None) -> tuple[float, float] | None:
     """Shape and GPU-seconds of the prior, if one is given."""
     fields, path = record.fields, "failures.prior"
     if path not in fields.groups:
         return None
     shape, mtbf = record.take(f"{path}.shape"), record.take(f"{path}.mtbf_per_gpu")
-    if source not in {None, "interruptions"}:
+    if source not in {None, "interruptions", "record"}:
         hint = "write interruptions: {count: 9, over: 30 d}, or delete the prior"
         fields.fault(path, "a prior is weighed against a count, and no interruptions are given", hint)
     return None if shape is None or mtbf is None else (shape, shape * mtbf)

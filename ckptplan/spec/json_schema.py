@@ -69,6 +69,9 @@ def _type(name: str, entry: Entry, path: str) -> Any:
         return Annotated[list[item], Field(min_length=1)]  # type: ignore[valid-type]
     if isinstance(entry, Group):
         model = _model(name.capitalize(), entry, inner)
+        if entry.shorthand:
+            alone = entry.keys[entry.shorthand]
+            model = model | _type(entry.shorthand, alone, inner)
         needed = entry.required or any(getattr(key, "required", False) for key in entry.keys.values())
         return model if needed else model | None  # a group whose keys are all commented out is null
     if name == "preset":

@@ -17,6 +17,7 @@ from ckptplan.spec.fields import Fields, read_fields
 from ckptplan.spec.named_files import NamedFiles
 from ckptplan.spec.overlay import apply, expand_presets
 from ckptplan.spec.record import Record, Value, nested
+from ckptplan.spec.shorthand import spelled_out
 from ckptplan.spec.tree import MapNode
 
 __all__ = ["Spec", "Value", "read_spec", "spec_json_schema"]
@@ -89,9 +90,9 @@ def read_spec(
     text, source = read_text(data, file)
     root, problems = parse(text, source)
     if isinstance(root, MapNode):
-        root = expand_presets(root, problems)
-        root = apply(root, from_environment(environment, problems), problems)
-        root = apply(root, from_flags(sets, problems), problems)
+        root = spelled_out(expand_presets(root, problems))
+        root = spelled_out(apply(root, from_environment(environment, problems), problems))
+        root = spelled_out(apply(root, from_flags(sets, problems), problems))
     fields = read_fields(root, file)
     fields.faulty |= {problem.key for problem in problems if problem.key}
     fields.problems[:0] = problems

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckptplan.cost.spread import Spread
 from ckptplan.errors import Problem
@@ -14,6 +14,9 @@ from ckptplan.spec.fields import Fields
 from ckptplan.spec.named_files import NamedFiles
 from ckptplan.spec.schema import UNIT_OF_FORM, Key, find
 from ckptplan.units import format_count, format_percent, format_power, format_rate, format_size, format_time
+
+if TYPE_CHECKING:
+    from ckptplan.fit.fitting import Recovery
 
 _SUFFIX = {"s": "_s", "bytes": "_bytes", "bytes/s": "_bytes_per_s", "W": "_w"}
 
@@ -35,6 +38,7 @@ class Record:
 
     fields: Fields
     files: NamedFiles | None = None  # reads what the spec names
+    recovery: Recovery | None = None  # as the record of failures shows it, if there is one
     values: list[Value] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 

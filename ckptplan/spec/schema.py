@@ -3,6 +3,7 @@
 from ckptplan.cost.scenario import Kind, LawName, Mode, Scope, Shard, Strike
 from ckptplan.spec.schema_entries import Entry, Form, Group, Key, Many
 from ckptplan.spec.schema_faults import CLASSES, POWER, PREDICTION, RETENTION, SPARES, TIERS, VERIFICATION, WATCHDOG
+from ckptplan.spec.schema_record import RECORD
 
 __all__ = ["SPEC", "STATE", "Entry", "Form", "Group", "Key", "Many", "find"]
 
@@ -112,7 +113,7 @@ _CLUSTER = Group(
     required=True,
 )
 
-FAILURE_SOURCES = ("mtbf", "mtbf_per_gpu", "mtbf_per_node", "rate_per_node_day", "interruptions")
+FAILURE_SOURCES = ("mtbf", "mtbf_per_gpu", "mtbf_per_node", "rate_per_node_day", "interruptions", "record")
 
 _LAW = Group(
     "How the time to the next failure is distributed, beside the source of its mean.",
@@ -159,6 +160,7 @@ _FAILURES = Group(
                 ),
             },
         ),
+        "record": RECORD,
         "prior": Group(
             "What was believed before counting: a gamma prior of the rate, worth shape failures.",
             {

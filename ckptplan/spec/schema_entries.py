@@ -37,12 +37,16 @@ class Key(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A mapping. ``preset`` says whether it may take values by the name of a preset."""
+    """A mapping. ``preset`` says whether it may take values by the name of a preset.
+
+    A value alone in its place is that of the key ``shorthand``.
+    """
 
     about: str
     keys: "dict[str, Entry]"
     preset: bool = False
     required: bool = False
+    shorthand: str = ""
 
 
 class Many(NamedTuple):

@@ -92,7 +92,7 @@ RULES: dict[str, list[Rule]] = {
                 {**_with("law", has("file")), **_none_of("preset", *FAILURE_SOURCES)},
             ]
         },
-        _if(has("prior"), _any_of("interruptions", "preset")),
+        _if(has("prior"), _any_of("interruptions", "record", "preset")),
         _if(_with("classes", {"contains": has("count")}), _any_of("interruptions", "preset")),
     ],
     "failures.law": [

@@ -1,0 +1,126 @@
+"""What a reader must know before trusting a fitted rate, in sentences, each with its remedy."""
+
+from datetime import UTC, datetime
+
+from ckptplan.cost.scenario import LawName
+from ckptplan.fit.counting import Per
+from ckptplan.fit.fitting import FEWEST_FOR_A_TREND, Fitted, Laws
+from ckptplan.fit.record import Outcome
+from ckptplan.units import format_time
+
+FEW = 5  # failures below which half or double the MTBF lies well within the interval
+_ALPHA = 0.05
+_NAMES = {Outcome.FAILURE: "failures", Outcome.PREEMPTED: "preemptions", Outcome.MAINTENANCE: "maintenance"}
+
+
+def findings(fitted: Fitted) -> tuple[str, ...]:
+    """Warnings of a fitted record, the weightiest first.
+
+    Parameters
+    ----------
+    fitted : Fitted
+
+    Returns
+    -------
+    tuple of str
+        Those of the record itself, then what the count, the trend, the scatter and the laws say.
+    """
+    return (*fitted.record.warnings, *_count(fitted), *_trend(fitted), *_scatter(fitted), *_agreement(fitted))
+
+
+def date_text(at_s: float) -> str:
+    """A time on the calendar, to the minute, in UTC."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def names_of(outcomes: frozenset[Outcome]) -> str:
+    """``failures and preemptions``: what is counted."""
+    return " and ".join(_NAMES[one] for one in _NAMES if one in outcomes)
+
+
+def _count(fitted: Fitted) -> tuple[str, ...]:
+    rate, found = fitted.rate, fitted.exposure
+    what = names_of(found.outcomes)
+    said: list[str] = []
+    if Outcome.FAILURE not in found.outcomes:
+        said.append(f"{what} are counted, not failures: add those of another record, or say --count failures")
+    if rate.failures == 0:
+        least = format_time(rate.low_s)
+        said.append(
+            f"no {what} in {format_time(rate.exposure_s)} of one {found.per}: the MTBF is above {least} "
+            f"({100 * rate.level:g} %), and not known; give a longer record"
+        )
+    elif rate.failures < FEW:
+        low, high = format_time(rate.low_s), format_time(rate.high_s)
+        said.append(
+            f"only {rate.failures} {what}: the MTBF of one {found.per} lies between {low} and {high} "
+            f"({100 * rate.level:g} %); plan for the lower end too, or give a longer record"
+        )
+    return tuple(said)
+
+
+def _trend(fitted: Fitted) -> tuple[str, ...]:
+    trend = fitted.trend
+    if trend is None or not trend.changes:
+        return ()
+    way = "falls" if trend.power_law.shape < 1.0 else "rises"
+    text = (
+        f"the rate {way} over the record (Laplace {trend.laplace.u:.3g}, power law with exponent "
+        f"{trend.power_law.shape:.3g}; p {trend.p_value:.2g} for a constant rate): the interval of a constant rate is "
+        "not valid"
+    )
+    if trend.recent is None or fitted.recent_rate is None:
+        return (f"{text}; give a shorter, later record",)
+    recent = fitted.recent_rate
+    since = date_text(trend.recent_from_s) if fitted.record.on_calendar and trend.recent_from_s is not None else None
+    part = f"since {since}" if since else f"in the last {format_time(recent.exposure_s)}"
+    counted = f"{recent.failures} {names_of(fitted.exposure.outcomes)}, one in {format_time(recent.mtbf_s)}"
+    return (f"{text}; {part} it is steady: {counted} per {fitted.exposure.per} (--recent counts these alone)",)
+
+
+def _scatter(fitted: Fitted) -> tuple[str, ...]:
+    scatter = fitted.dispersion
+    changes = fitted.trend is not None and fitted.trend.changes
+    if scatter is None or changes or not scatter.p_value < _ALPHA:
+        return ()
+    return (
+        f"failures come in bursts (their count varies {scatter.index:.2g} times as much as that of independent ones, p "
+        f"{scatter.p_value:.2g}): the interval of the MTBF is about {scatter.widening:.2g} times too narrow; a longer "
+        "--merge counts a burst once",
+    )
+
+
+def _agreement(fitted: Fitted) -> tuple[str, ...]:
+    laws = fitted.laws
+    if laws is None:
+        return ()
+    said = []
+    if laws.goodness.p_value < _ALPHA:
+        said.append(
+            f"the best of the four laws, {laws.choice.best.name}, does not agree with the times either "
+            f"({laws.goodness.statistic_name}, p {laws.goodness.p_value:.2g}): trust the mean, not the shape"
+        )
+    if fitted.exposure.lives.sizes_differ and laws.choice.best.name is not LawName.EXPONENTIAL:
+        said.append(
+            "jobs had different sizes, so that the shape is that of times scaled to the mean size; "
+            "it is exact for exponential failures alone"
+        )
+    return tuple(said)
+
+
+def law_sentence(laws: Laws, per: Per) -> str:
+    """Which law, and whether others do as well."""
+    best = laws.choice.best
+    tied = [str(one.name) for one in laws.choice.tied if one.name is not best.name]
+    text = f"times of one {per} to an interruption: {best.name}"
+    if best.name is not LawName.EXPONENTIAL:
+        symbol = "sigma" if best.name is LawName.LOGNORMAL else "shape"
+        low, high = laws.shape_low, laws.shape_high
+        text += f" with {symbol} {best.shape:.4g} (profile likelihood {low:.3g} to {high:.3g})"
+    return f"{text}; tied with {' and '.join(tied)}: their AIC differ by less than 2" if tied else text
+
+
+def enough_for_a_trend(fitted: Fitted) -> bool:
+    """Whether a trend could be seen at all."""
+    clock = fitted.exposure.clock
+    return clock is not None and clock.instants_s.size >= FEWEST_FOR_A_TREND

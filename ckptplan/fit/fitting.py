@@ -1,0 +1,259 @@
+"""A record of failures to a rate one may trust: count, laws, trend and causes in one result."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.fit.combining import Combined
+from ckptplan.fit.counting import Counting, Per
+from ckptplan.fit.dispersion import Dispersion, dispersion
+from ckptplan.fit.exposure import Exposure
+from ckptplan.fit.exposure_of_nodes import exposure_of_nodes
+from ckptplan.fit.exposure_of_runs import exposure_of_runs
+from ckptplan.fit.exposure_of_system import exposure_of_system, exposure_of_times
+from ckptplan.fit.goodness import Goodness, goodness
+from ckptplan.fit.laws import Choice, LawFit, best_law, fit_laws
+from ckptplan.fit.profile import shape_interval
+from ckptplan.fit.rate import mtbf_confidence
+from ckptplan.fit.record import Allocations, FailureRecord, Lifetimes, Outages, Outcome, Recoveries
+from ckptplan.fit.trend import Laplace, PowerLaw, Recent, laplace, power_law, recent_part
+
+FEWEST_FOR_A_LAW = 3
+FEWEST_FOR_A_TREND = 4
+_ALPHA = 0.05
+_SEED = 0
+
+
+class Rate(NamedTuple):
+    """A constant rate: the count, the time at risk, and the exact interval of the MTBF of one unit. [s]."""
+
+    failures: int
+    exposure_s: float
+    until_failure: bool
+    mtbf_s: float  # infinite without a failure
+    low_s: float
+    high_s: float
+    level: float
+
+
+class CauseRow(NamedTuple):
+    """One kind of end and its cause; ``share`` is of the interruptions counted, None for what is not counted."""
+
+    outcome: Outcome
+    cause: str
+    ends: int
+    share: float | None
+    recovery_mean_s: float | None
+    recovery_median_s: float | None
+
+
+class Laws(NamedTuple):
+    """The four laws on the times to an interruption, and how well the chosen one agrees."""
+
+    fits: tuple[LawFit, ...]
+    choice: Choice
+    shape_low: float
+    shape_high: float
+    goodness: Goodness
+
+
+class Trend(NamedTuple):
+    """Whether the rate changes over the record; ``recent`` is the latest part without a change."""
+
+    laplace: Laplace
+    power_law: PowerLaw
+    p_value: float  # of a constant rate, adjusted for several tests
+    changes: bool
+    recent: Recent | None
+    recent_from_s: float | None  # on the calendar of the record
+
+
+class Recovery(NamedTuple):
+    """How long it took to run again. [s]."""
+
+    phase: str
+    seen: int
+    mean_s: float
+    median_s: float
+    most_s: float  # 90 % took at most this
+    cv: float
+
+
+class Fitted(NamedTuple):
+    """All that a record says."""
+
+    record: FailureRecord
+    facts: tuple[str, ...]
+    exposure: Exposure
+    rate: Rate
+    recent_rate: Rate | None
+    laws: Laws | None
+    trend: Trend | None
+    dispersion: Dispersion | None
+    causes: tuple[CauseRow, ...]
+    recovery: Recovery | None
+
+    @property
+    def mtbf_per_gpu_s(self) -> float | None:
+        """MTBF of one GPU with its share of the node; None where GPUs are not known. [s]."""
+        return per_gpu(self.rate.mtbf_s, self.exposure)
+
+
+def per_gpu(mtbf_s: float, exposure: Exposure) -> float | None:
+    """From the unit of the rate to one GPU: rates of independent parts add. [s]."""
+    if exposure.per is Per.GPU:
+        return mtbf_s
+    if exposure.gpus is None:
+        return None
+    if exposure.per is Per.JOB:
+        return mtbf_s * exposure.gpus
+    return None if exposure.nodes is None else mtbf_s * exposure.gpus / exposure.nodes
+
+
+def exposure(record: FailureRecord, counting: Counting) -> Exposure:
+    """What a record says of how often a unit is interrupted, in the way of its content."""
+    content = record.content
+    if isinstance(content, Allocations):
+        return exposure_of_runs(record, content, counting)
+    if isinstance(content, Outages):
+        units = content.units if content.units == 1 else max(content.units, int(counting.nodes or 0))
+        per = counting.per or (Per.NODE if units > 1 else Per.JOB)
+        if units == 1 or per is Per.JOB:
+            return exposure_of_system(record, content, counting, per, units)
+        return exposure_of_nodes(record, content, counting, per, units)
+    if isinstance(content, Lifetimes):
+        return exposure_of_times(record, content, counting)
+    raise TypeError("marks are joined, not counted")
+
+
+def fit_record(combined: Combined, counting: Counting) -> Fitted:
+    """All that a record says of failures.
+
+    Parameters
+    ----------
+    combined : Combined
+        The record, with the causes that other files gave.
+    counting : Counting
+        What is counted, per what, and at which level of confidence.
+
+    Returns
+    -------
+    Fitted
+
+    Notes
+    -----
+    A trend is said where the tests of Laplace, of the power law and of one change, adjusted for being three, reject a
+    constant rate at 5 %.
+    """
+    record = combined.record
+    found = exposure(record, counting)
+    rate = _rate(found.failures, found.exposure_s, found.until_failure, counting.level)
+    trend = _trend(found, counting)
+    recent_rate = None
+    if trend is not None and trend.recent is not None:
+        recent_rate = _rate(trend.recent.failures, trend.recent.exposure, found.until_failure, counting.level)
+    return Fitted(
+        record=record,
+        facts=(*record.facts, *combined.facts, *found.facts),
+        exposure=found,
+        rate=rate,
+        recent_rate=recent_rate,
+        laws=_laws(found, counting),
+        trend=trend,
+        dispersion=_dispersion(found),
+        causes=_causes(record, found),
+        recovery=_recovery(record),
+    )
+
+
+def _rate(failures: int, exposure_s: float, until_failure: bool, level: float) -> Rate:
+    until_failure = until_failure and failures > 0
+    mtbf = mtbf_confidence(exposure_s, failures, level, until_failure=until_failure)
+    mle, low, high = (float(value) for value in mtbf)
+    return Rate(failures, exposure_s, until_failure, mle, low, high, level)
+
+
+def _laws(found: Exposure, counting: Counting) -> Laws | None:
+    time_s, failed, _ = found.lives
+    if np.count_nonzero(failed) < FEWEST_FOR_A_LAW or np.ptp(time_s[failed]) == 0.0:
+        return None
+    fits = fit_laws(time_s, failed)
+    choice = best_law(fits)
+    low, high = shape_interval(choice.best.name, time_s, failed, counting.level)
+    agrees = goodness(choice.best, time_s, failed, np.random.default_rng(_SEED))
+    return Laws(fits, choice, low, high, agrees)
+
+
+def _trend(found: Exposure, counting: Counting) -> Trend | None:
+    clock = found.clock
+    if clock is None or clock.instants_s.size < FEWEST_FOR_A_TREND:
+        return None
+    at, end, stopped = clock.instants_s, clock.end_s, clock.until_failure
+    recent = recent_part(at, end, until_failure=stopped)
+    changes = recent.p_value < _ALPHA
+    since_s = clock.date_of(recent.start)
+    return Trend(
+        laplace(at, end, until_failure=stopped),
+        power_law(at, end, until_failure=stopped, level=counting.level),
+        recent.p_value,
+        changes,
+        *((recent, since_s) if changes and recent.start > 0.0 else (None, None)),
+    )
+
+
+def _dispersion(found: Exposure) -> Dispersion | None:
+    if found.clock is None or found.clock.instants_s.size < FEWEST_FOR_A_TREND:
+        return None
+    return dispersion(found.clock.instants_s, found.clock.end_s)
+
+
+def _causes(record: FailureRecord, found: Exposure) -> tuple[CauseRow, ...]:
+    """Ends by kind and cause, the most frequent first; what is counted before what is not."""
+    content = record.content
+    if not isinstance(content, Allocations | Outages):
+        return ()
+    kinds = len(content.causes)
+    pairs, counts = np.unique(content.outcome.astype(np.int64) * max(kinds, 1) + content.cause, return_counts=True)
+    counted = {int(one) for one in found.outcomes}
+    total = sum(int(n) for pair, n in zip(pairs, counts, strict=True) if int(pair) // max(kinds, 1) in counted)
+    recoveries = _recoveries(record)
+    rows = []
+    for pair, count in zip(pairs, counts, strict=True):
+        outcome, cause = divmod(int(pair), max(kinds, 1))
+        share = int(count) / total if outcome in counted else None
+        mean_s, median_s = _mean_and_median(recoveries, cause) if outcome != Outcome.CENSORED else (None, None)
+        name = content.causes[cause] if kinds else ""
+        rows.append(CauseRow(Outcome(outcome), name, int(count), share, mean_s, median_s))
+    order = (Outcome.FAILURE, Outcome.PREEMPTED, Outcome.MAINTENANCE, Outcome.CENSORED)
+    return tuple(sorted(rows, key=lambda row: (row.share is None, order.index(row.outcome), -row.ends, row.cause)))
+
+
+def _recoveries(record: FailureRecord) -> Recoveries | None:
+    """As the reader found them, else from the ends of outages."""
+    content = record.content
+    if record.recoveries is not None or not isinstance(content, Outages):
+        return record.recoveries
+    seconds = np.where(content.outcome == Outcome.CENSORED, np.nan, content.end_s - content.start_s)
+    if not np.any(np.isfinite(seconds)):
+        return None
+    return Recoveries("repair" if content.units > 1 else "outage", content.cause, seconds)
+
+
+def _mean_and_median(recoveries: Recoveries | None, cause: int) -> tuple[float | None, float | None]:
+    if recoveries is None:
+        return None, None
+    seconds = recoveries.seconds[(recoveries.cause == cause) & np.isfinite(recoveries.seconds)]
+    return (float(np.mean(seconds)), float(np.median(seconds))) if seconds.size else (None, None)
+
+
+def _recovery(record: FailureRecord) -> Recovery | None:
+    recoveries = _recoveries(record)
+    if recoveries is None:
+        return None
+    seconds = recoveries.seconds[np.isfinite(recoveries.seconds)]
+    if seconds.size == 0:
+        return None
+    mean_s = float(np.mean(seconds))
+    cv = float(np.std(seconds, ddof=1)) / mean_s if seconds.size > 1 and mean_s > 0.0 else 0.0
+    median_s, most_s = (float(q) for q in np.quantile(seconds, (0.5, 0.9)))
+    return Recovery(recoveries.phase, int(seconds.size), mean_s, median_s, most_s, cv)

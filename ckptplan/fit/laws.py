@@ -62,8 +62,8 @@ def fit_law(name: LawName, time: npt.ArrayLike, failed: npt.ArrayLike) -> LawFit
     Notes
     -----
     The likelihood that `scipy.stats` maximises in ``fit(CensoredData(...), floc=0)``, with the same result to at least
-    six digits. It is maximised here because scipy has no weights: a record may hold a million times in whole seconds. The
-    scale is in closed form or by Newton's method for each shape, which leaves a search in one dimension. More than
+    six digits. It is maximised here because scipy has no weights: a record may hold a million times in whole seconds.
+    The scale is in closed form or by Newton's method for each shape, which leaves a search in one dimension. More than
     3,000 different times are put on 1,500 nodes for the search (`ckptplan.fit.profile.nodes`); the log-likelihood
     that is returned is the sum over all.
     """

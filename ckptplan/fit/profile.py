@@ -170,7 +170,7 @@ def shape_interval(
     Parameters
     ----------
     name : LawName
-        Weibull, gamma or log-normal.
+        Weibull, gamma or log-normal; the shape of the exponential is 1 by definition.
     time, failed : array_like
         As for `ckptplan.fit.likelihood.sample`. [any unit of time]
     level : float
@@ -188,6 +188,8 @@ def shape_interval(
     greatest (Lawless 2003, section 4.1; Meeker and Escobar 1998, section 8.3). Approximate: it covers less than its
     level where failures are few.
     """
+    if name is LawName.EXPONENTIAL:
+        return 1.0, 1.0
     s = sample(time, failed)
     if s.failures == 0.0:
         return np.nan, np.nan

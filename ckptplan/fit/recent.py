@@ -44,8 +44,8 @@ def change_point(instants: npt.ArrayLike, end: float, until_failure: bool = Fals
     -----
     ``2 (k log(k/(n u)) + (n - k) log((n - k)/(n (1 - u))))`` for k of n failures in the first share u of the time is
     greatest at a failure, or at an end of the search, which leaves 5 % of the time at both ends. The p-value is the
-    tail of the greatest of it over u (Andrews 1993) in the form of DeLong 1981 and Estrella 2003, exact far in the tail:
-    ``sqrt(c) exp(-c/2)/sqrt(2 pi) ((1 - 1/c) 2 log(0.95/0.05) + 2/c)``; 5 % at 9.84.
+    tail of the greatest of it over u (Andrews 1993) in the form of DeLong 1981 and Estrella 2003, exact far in the
+    tail: ``sqrt(c) exp(-c/2)/sqrt(2 pi) ((1 - 1/c) 2 log(0.95/0.05) + 2/c)``; 5 % at 9.84.
     """
     t, observed = counted(checked_instants(instants, end), end, until_failure)
     if t.size == 0 or observed <= 0.0:
@@ -118,9 +118,9 @@ def recent_part(instants: npt.ArrayLike, end: float, until_failure: bool = False
     Notes
     -----
     While `constant_rate` rejects, everything before the likeliest change is cut off and the rest is tested again
-    (binary segmentation, Scott and Knott 1974, of its last part only). The first test alone decides whether a constant rate is
-    cut at all, so looking again does not raise that error. Parts with fewer than five failures are not cut
-    further. The failure at the start is not counted, which leaves the rate of the rest without bias.
+    (binary segmentation, Scott and Knott 1974, of its last part only). The first test alone decides whether a record of
+    constant rate is cut at all, so looking again does not raise that error. Parts with fewer than five failures are not
+    cut further. The failure at the start is not counted: it was chosen for being there.
     """
     t = checked_instants(instants, end)
     observed = float(t[-1]) if until_failure and t.size else float(end)

@@ -53,6 +53,8 @@ ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 _ABSENT = object()
+_MOST_COMPARED = 500  # keys; no configuration has more
+_ALIKE = 0.9  # num_hiden_layers is 0.97 like num_hidden_layers, v_head_dim 0.89 like head_dim
 
 
 @cache
@@ -151,6 +153,9 @@ class Dimensions:
         if taken is _ABSENT:
             self.fault(key, "missing", f"{self.model_type or 'this group'} has no default for it")
             return 1
+        near = self._misspelt(key)
+        if near:
+            self.fault(near, f"is not known; is it {key}, which is missing?", "correct or delete the key")
         if taken is not None and (taken is not False or key == "tie_word_embeddings"):
             note = f"{self.group_name}{key} = {str(taken).lower() if isinstance(taken, bool) else taken}"
             if note not in self.assumed:
@@ -174,9 +179,24 @@ class Dimensions:
             self.problems.append(Problem(message, Place(self.source) if self.source else None, name, hint))
 
     def check(self) -> None:
-        """Raise what was found, 20 faults at most."""
-        if self.problems:
-            raise InputError(self.problems[:MOST_PROBLEMS])
+        """Raise what was found, 20 faults and a count at most."""
+        kept, more = self.problems[:MOST_PROBLEMS], len(self.problems) - MOST_PROBLEMS
+        if more > 0:
+            place = Place(self.source) if self.source else None
+            kept.append(Problem(f"and {more:,} more fault{'' if more == 1 else 's'}", place))
+        if kept:
+            raise InputError(kept)
+
+    def _misspelt(self, key: str) -> str | None:
+        """A key that is given, means nothing, and is almost the one that is absent."""
+        known = {*self.defaulted, *(name for names in self._names.values() for name in names)}
+        given = [name for name in self.values if name not in known and len(name) <= 2 * len(key)]
+        if len(given) > _MOST_COMPARED:
+            return None
+        from difflib import get_close_matches  # only an absent key needs it
+
+        near = get_close_matches(key, given, n=1, cutoff=_ALIKE)
+        return near[0] if near else None
 
     def _integer(self, key: str, least: int, default: int | None) -> int:
         value = self.value(key) if default is None else self.value(key, default)

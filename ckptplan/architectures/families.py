@@ -120,10 +120,19 @@ def _quantization(config: Dimensions) -> Quantization | None:
     if method == "mxfp4":
         return Quantization("mxfp4")
     block = group.values.get("weight_block_size")
-    if method != "fp8" or not isinstance(block, list) or len(block) != 2:
+    if method != "fp8" or not isinstance(block, list) or len(block) != 2 or not _usual(group.values):
         return None
     sizes = [size for size in block if isinstance(size, int) and not isinstance(size, bool) and 0 < size <= 1 << 20]
     if len(sizes) != 2:
         group.fault("weight_block_size", "is not two positive numbers")
         return None
     return Quantization("fp8", (sizes[0], sizes[1]))
+
+
+def _usual(group: Mapping[str, Any]) -> bool:
+    """Whether fp8 leaves out only what it always does: routers, norms, embedding and head."""
+    left = group.get("modules_to_not_convert") or []
+    usual = ("gate", "e_score_correction_bias", "lm_head", "embed_tokens")
+    return isinstance(left, list) and all(
+        isinstance(name, str) and name.rpartition(".")[2].endswith((*usual, "norm")) for name in left
+    )

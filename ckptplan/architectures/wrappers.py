@@ -31,7 +31,8 @@ def _language(
 ) -> Draft:
     """The language model under ``text_config``, with the names that it has inside the wrapper."""
     text = config.group("text_config", text_type)
-    config.refuse("text_config", (), "missing") if "text_config" not in config.values else None
+    if not text.values:
+        config.fault("text_config", "missing: it holds the dimensions of the language model")
     given = text.values.get("model_type", text_type)
     if given != text_type:
         text.fault("model_type", f"is not {text_type}, the language model of {config.model_type}")
@@ -64,7 +65,8 @@ def gemma3(build: Callable[[Dimensions], Draft]) -> Callable[[Dimensions], Draft
     def family(config: Dimensions) -> Draft:
         draft = _language(config, "gemma3_text", build, _behind("language_model."))
         vision = config.group("vision_config", "siglip_vision_model")
-        vision.refuse("vision_use_head", (False, None), "a pooling head of the tower is not known")
+        if vision.values.get("vision_use_head") is not False:
+            vision.fault("vision_use_head", "is not false: the pooling head of the tower is not known")
         hidden = vision.size("hidden_size")
         text = next(t.shape[1] for t in draft.tensors if t.kind is TensorKind.EMBEDDING)
         tensors = [

@@ -47,7 +47,7 @@ class Tensors(NamedTuple):
 
     ``name`` is that of the file, with ``{}`` for the number of the layer and a second one for that of the expert.
     ``layers`` are the layers of the language model that hold one (empty outside of them); ``each`` how many a layer
-    holds, or how many there are outside of the layers. ``buffer`` marks what a checkpoint holds and no optimizer trains.
+    holds, or how many there are outside of the layers. ``buffer``: a checkpoint holds it and no optimizer trains it.
     ``axis`` is the axis of the cut where it is not the usual one, and ``sections`` what must not be divided along it
     (empty: any row may be alone). ``experts`` is how many routed experts one tensor holds, stacked on its first axis.
     """

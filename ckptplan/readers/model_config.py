@@ -19,18 +19,19 @@ DEEPEST = 50  # groups and lists inside one another
 NAME = "config.json"
 
 _LONGEST_NUMBER = 30  # digits; a longer one is as wrong as it is long
+_TOO_LONG = 10**30
 _LONGEST_LINE = 2_000  # characters of a line that is shown
 _CONSTANT = re.compile(r"[:\[,]\s*(?:NaN|-?Infinity)")
 _HINT = "name the config.json of a model, or the folder that holds it"
 
 
-class _Duplicate(ValueError):
+class _DuplicateError(ValueError):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self.key = key
 
 
-class _NotANumber(ValueError):
+class _ConstantError(ValueError):
     pass
 
 
@@ -91,11 +92,11 @@ def _values(text: str, file: str) -> Mapping[str, Any]:
         found = json.loads(text, object_pairs_hook=_group, parse_int=_integer, parse_constant=_constant)
     except json.JSONDecodeError as error:
         raise InputError(Problem(f"is no JSON: {error.msg}", _place(text, file, error.pos), hint=_HINT)) from None
-    except _Duplicate as error:
+    except _DuplicateError as error:
         at = [match.start() for match in _mentions(error.key, text)]
         place = _place(text, file, at[1]) if len(at) > 1 else Place(file)
         raise InputError(Problem("twice in one group", place, error.key, "keep one of the two")) from None
-    except _NotANumber as error:
+    except _ConstantError as error:
         match = _CONSTANT.search(text)
         place = _place(text, file, match.end() - 1) if match else Place(file)
         raise InputError(Problem(f"{error} is no number in JSON", place)) from None
@@ -114,7 +115,7 @@ def _group(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Duplicate(key)
+                raise _DuplicateError(key)
             seen.add(key)
     return found
 
@@ -122,11 +123,11 @@ def _group(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(digits: str) -> int:
     if len(digits) <= _LONGEST_NUMBER:
         return int(digits)
-    return -(10**_LONGEST_NUMBER) if digits.startswith("-") else 10**_LONGEST_NUMBER
+    return -_TOO_LONG if digits.startswith("-") else _TOO_LONG
 
 
 def _constant(name: str) -> NoReturn:
-    raise _NotANumber(name)
+    raise _ConstantError(name)
 
 
 def _is_deep(value: Any) -> bool:

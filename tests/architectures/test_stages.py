@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ckptplan.cost.stages import stage_parameters
 from ckptplan.cost.architecture import Architecture, Cut, TensorKind, Tensors
+from ckptplan.cost.stages import stage_parameters
 from ckptplan.errors import InputError
 
 LAYERS = tuple(range(6))

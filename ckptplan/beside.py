@@ -35,8 +35,8 @@ class FilesBeside:
         from ckptplan.fit.combining import combined
         from ckptplan.fit.fitting import fit_record
         from ckptplan.fit.planning import recorded_failures
+        from ckptplan.readers.asked import record_options
         from ckptplan.readers.failures import read_record
-        from ckptplan.readers.options import record_options
 
         def read() -> RecordedFailures:
             record = read_record(self._path(name), record_options(keys))
@@ -46,7 +46,15 @@ class FilesBeside:
 
     def storage(self, name: str) -> StorageRates:
         """What a measurement of storage says."""
-        raise NotImplementedError
+        from ckptplan.readers.storage.imports import read_storage
+        from ckptplan.spec.named_files import StorageRates
+
+        found = self._once(("storage", name), lambda: read_storage(self._path(name)))
+        keys = ("write_bandwidth", "write_bandwidth_per_node", "write_bandwidth_per_writer", "read_bandwidth")
+        measured = {key: getattr(found, f"{key}_bytes_per_s") for key in keys}
+        rates = {key: rate for key, rate in measured.items() if rate is not None}
+        cvs = {key: found.read_cv if key.startswith("read") else found.write_cv for key in rates}
+        return StorageRates(rates, {key: cv for key, cv in cvs.items() if cv}, found.warnings)
 
     def config(self, name: str) -> Architecture:
         """The tensors of a model, from its configuration."""

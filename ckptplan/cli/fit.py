@@ -108,9 +108,10 @@ def _fitted(records: list[str], keys: dict[str, Any], counting: Counting) -> tup
     from ckptplan.fit.fitting import fit_record
     from ckptplan.fit.planning import recorded_failures
     from ckptplan.readers.asked import record_options
-    from ckptplan.readers.failures import read_records
+    from ckptplan.readers.failures import read_record
 
-    fitted = fit_record(combined(read_records(records, record_options(keys))), counting)
+    options = record_options(keys)
+    fitted = fit_record(combined([read_record(name, options) for name in records]), counting)
     return fitted, recorded_failures(fitted, counting)
 
 

@@ -19,11 +19,11 @@ _Found = TypeVar("_Found")
 
 
 class StorageRates(NamedTuple):
-    """Rates that were measured; None for what was not. [bytes/s]."""
+    """Rates that were measured, by key of the storage group, with their coefficients of variation. [bytes/s, 1]."""
 
-    rates: Mapping[str, float]  # key of the storage group -> rate
+    rates: Mapping[str, float]
+    cvs: Mapping[str, float]  # of those that were measured more than once
     warnings: tuple[str, ...] = ()
-    text: str = ""  # what was measured, for people
 
 
 class NamedFiles(Protocol):

@@ -97,6 +97,10 @@ def read_spec(
     fields.faulty |= {problem.key for problem in problems if problem.key}
     fields.problems[:0] = problems
     record = Record(fields, files)
+    if "storage.measured" in fields.given:
+        from ckptplan.spec.measured import take_measured
+
+        take_measured(record)
     scenario = build(record)
     if scenario is None:
         raise InputError(_in_order(fields.problems))

@@ -193,6 +193,11 @@ _STORAGE = Group(
         "write_bandwidth_per_writer": Key("rate", "What one writer can write.", "no limit", example="2 GB/s"),
         "peak_write_bandwidth": Key("rate", "Burst write bandwidth; shown, not used.", "not known", example="7 TB/s"),
         "latency": Key("time", "Fixed time of one save or load.", "0 s", example="2 s", zero=True),
+        "measured": Key(
+            "text",
+            "Result of a storage benchmark beside the spec (fio, IOR, elbencho); rates given here win over it.",
+            example="fio.json",
+        ),
         "tiers": TIERS,
     },
     preset=True,

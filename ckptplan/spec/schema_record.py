@@ -5,7 +5,19 @@ from __future__ import annotations
 from ckptplan.spec.schema_entries import Group, Key
 
 OUTCOMES = ("failures", "preemptions", "maintenance")
-ROLES = ("time", "start", "end", "gap", "failed", "cause", "kind", "node", "nodes", "gpus")
+ROLES = (
+    "time",
+    "start",
+    "end",
+    "gap",
+    "duration",
+    "cause",
+    "category",
+    "node",
+    "failed",
+    "censored",
+    "severity",
+)
 
 RECORD = Group(
     "A record of failures beside the spec, read, fitted and rescaled to this job; its name alone is enough.",
@@ -36,7 +48,7 @@ RECORD = Group(
         "minimum_run": Key(
             "time", "Slurm: jobs that end with FAILED sooner have failed by themselves.", "10 min", example="30 min"
         ),
-        "exit_codes": Key("names", "Slurm: exit codes of FAILED that count.", "see docs/failure-records.md", "1"),
+        "exit_codes": Key("names", "Slurm: exit codes of FAILED that count.", "all but 2, 126, 127, 130", "1"),
         "job_name": Key("text", "Slurm: only jobs of this name.", "all", example="pretrain"),
         "user": Key("text", "Slurm: only jobs of this user.", "all", example="alice"),
         "account": Key("text", "Slurm: only jobs of this account.", "all", example="llm"),

@@ -58,9 +58,14 @@ class FilesBeside:
 
     def config(self, name: str) -> Architecture:
         """The tensors of a model, from its configuration."""
-        from ckptplan.readers.model_config import read_model_config
+        from ckptplan.readers.model_config import NAME, read_model_config
 
-        return self._once(("config", name), lambda: read_model_config(self._path(name)))
+        def read() -> Architecture:
+            path = self._path(name)
+            # The file of a folder may be a link that leads elsewhere, as the folder itself may be.
+            return read_model_config(self._path(str(Path(name, NAME))) if path.is_dir() else path)
+
+        return self._once(("config", name), read)
 
     def checkpoint(self, name: str) -> tuple[Architecture, tuple[str, ...]]:
         """The tensors of a model, from the headers of its files, and remarks on these."""

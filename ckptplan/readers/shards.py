@@ -84,6 +84,10 @@ def _folder(folder: Path) -> StoredTensors:
         raise refused(folder, f"more than {_MOST_IN_FOLDER:,} files", "name the index or the file itself")
     indices = [name for name in names if name.endswith(_INDEX)]
     files = [name for name in names if name.endswith(_FILE)]
+    outside = [name for name in (indices or files) if not _inside(folder, name)]
+    if outside:
+        messages = [f"{shown(name)} is a link that leads out of the folder" for name in outside]
+        raise several(messages, folder, "put the files themselves there; such links are not followed")
     if len(indices) == 1:
         return _indexed(folder / indices[0])
     if indices:
@@ -139,9 +143,7 @@ def _indexed(path: Path) -> StoredTensors:
     remarks = _total_size(index, tensors)
     unlisted = [name for name in found if name not in where]
     if unlisted:
-        remarks.append(
-            f"{len(unlisted):,} tensors of the files are not in the index; the first is {shown(unlisted[0])}"
-        )
+        remarks.append(f"tensors of the files that are not in the index: {len(unlisted):,}, first {shown(unlisted[0])}")
     return StoredTensors(tensors, tuple(files), path.parent, tuple(remarks))
 
 

@@ -13,6 +13,7 @@ from ckptplan.readers.safetensors import StoredTensor, refused
 from ckptplan.readers.shards import read_shards
 from ckptplan.readers.tensor_names import Role, is_no_weight, is_packed, role_of
 
+_MOST_STACKED = 4096  # experts on the first axis of a matrix; more are rows of experts run together
 _CONFIG = "config.json"
 
 
@@ -118,9 +119,10 @@ def architecture_of(stored: Iterable[StoredTensor]) -> Architecture:
 def _grouped(role: Role, shape: tuple[int, ...], layers: Counter[int | None], buffer: bool) -> Iterable[Tensors]:
     """Tensors of one pattern and shape; layers with as many of them together."""
     stacked = role.kind is TensorKind.EXPERT and role.expert is None and len(shape) > 1
+    stacked = stacked and (len(shape) == 3 or shape[0] <= _MOST_STACKED)
     kind = role.kind
     if kind is TensorKind.EXPERT and role.expert is None and not stacked:
-        kind = TensorKind.MLP  # one vector for all experts: no rank holds a part of it
+        kind = TensorKind.MLP  # experts that are not told apart: no rank is known to hold a part of them
     by_count: dict[int, list[int]] = defaultdict(list)
     for layer, count in layers.items():
         by_count[count] += [] if layer is None else [layer]

@@ -15,20 +15,22 @@ _EXTRA = re.compile(r"(^|\.)(mtp|nextn)\w*\.", re.IGNORECASE)
 
 # Values that can be recomputed, statistics, and what quantization adds: no optimizer trains them.
 _BUFFER = re.compile(
-    r"(inv_freq|position_ids|masked_bias|num_batches_tracked|running_mean|running_var|e_score_correction_bias|"
+    r"(inv_freq|position_ids|masked_bias|num_batches_tracked|running_mean|running_var|(?<!moe_statics\.)e_score_correction_bias|"
     r"(weight|_proj|_blocks)_scale(_inv|_2)?|_scales|\.scales|\.qzeros|\.g_idx|absmax|quant_map|weight_shape|SCB|weight_format|quant_state\.\w+|"
-    r"(input|k|v|kv)_scale|slope_rate)$"
+    r"(input|k|v|kv)_scale|slope_rate|(diagonal|key|query)_decay)$"
 )
 _MASK = re.compile(r"\.(attn|attention)\.bias$")  # a causal mask, if it is no vector
 _PACKED = re.compile(r"(\.qweight|_blocks|\.weight_packed)$")
+_NORM = re.compile(r"norm[^.]*(\.(weight|bias))?$|(^|\.)ln_?\w*\.(weight|bias)$")
 
 # The first that fits. Within the layers:
 _IN_LAYERS = (
     (TensorKind.SHARED_EXPERT, re.compile(r"shared_expert")),
-    (TensorKind.EXPERT, re.compile(r"\.experts\.")),
+    (TensorKind.EXPERT, re.compile(r"\.experts\.|moe\.(input|output)_linear")),
     (TensorKind.ROUTER, re.compile(r"router|(mlp|moe|feed_forward|ffn|mixer)\.gate(\.|$)")),
     (TensorKind.INDEXER, re.compile(r"indexer")),
-    (TensorKind.NORM, re.compile(r"norm|(^|\.)ln_?\w*\.")),
+    (TensorKind.NORM, _NORM),
+    (TensorKind.ATTENTION, re.compile(r"mixer\.([qkvo]_proj|Wqkv)")),
     (TensorKind.LINEAR_ATTENTION, re.compile(r"linear_attn")),
     (TensorKind.SSM, re.compile(r"mamba|mixer|conv1d|A_log|dt_(proj|bias)|ssm")),
     (TensorKind.ATTENTION, re.compile(r"attn|attention|[qkv]_proj|qkv|wq|wk|wv|wo")),
@@ -37,7 +39,7 @@ _IN_LAYERS = (
 # Outside of them:
 _OUTSIDE = (
     (TensorKind.POSITION, re.compile(r"wpe|position|pos_emb")),
-    (TensorKind.NORM, re.compile(r"norm|(^|\.)ln_?\w*\.")),
+    (TensorKind.NORM, _NORM),
     (TensorKind.EMBEDDING, re.compile(r"embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|embedding")),
     (TensorKind.HEAD, re.compile(r"lm_head|embed_out|(^|\.)(output|head)\.")),
     (TensorKind.PROJECTION, re.compile(r"project_(in|out)")),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ckptplan import __version__
-from ckptplan.cli import configs, fit, methods, online, optimize, retain, scale, simulate, size, spec
+from ckptplan.cli import configs, fit, measure, methods, online, optimize, retain, scale, simulate, size, spec
 
 _EPILOG = (
     "Exit codes: 0 ok; 1 the input is wrong or has no answer; 2 usage; 3 a requested check failed; 70 a bug; "
@@ -52,4 +52,5 @@ app.command("fit", short_help="From a record of failures to a rate one may trust
 app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
 app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)
 app.command("configs", short_help="The shipped specs of published runs.")(configs.configs)
+app.add_typer(measure.app, name="measure")
 app.add_typer(spec.app, name="spec")

@@ -125,7 +125,7 @@ def _in_memory(setting: Setting, memory: HostMemory) -> tuple[Setting, tuple[str
     most = int(_OF_MEMORY * memory.available_bytes / (2 * setting.writers)) // PAGE_BYTES * PAGE_BYTES
     if most < min(LEAST_BYTES, asked):
         raise InputError(
-            f"{setting.writers:,} writers need more than the {format_size(memory.available_bytes)} of memory that are left",
+            f"{setting.writers:,} writers need more than the {format_size(memory.available_bytes)} of memory left",
             hint="give fewer --writers, or free memory",
         )
     note = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ckptplan.measure.phases import GIBIBYTE, MEBIBYTE, READ, WRITE, Phase
 from ckptplan.readers.storage.documents import count, listing, mapping, number, positive
-from ckptplan.readers.storage.phases import GIBIBYTE, MEBIBYTE, READ, WRITE, Phase
 
 TOOL = "DLIO"
 _CHECKPOINTS = {WRITE: "save_checkpoint", READ: "load_checkpoint"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ckptplan.errors import printable
+from ckptplan.measure.phases import MEBIBYTE, READ, WRITE, Phase
 from ckptplan.readers.storage.documents import count, mapping, positive
-from ckptplan.readers.storage.phases import MEBIBYTE, READ, WRITE, Phase
 
 TOOL = "elbencho"
 _MOST_ROWS = 100_000

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ckptplan.errors import printable
-from ckptplan.readers.storage.documents import count, listing, mapping, number, positive
-from ckptplan.readers.storage.phases import READ, WRITE, Phase
+from ckptplan.measure.phases import READ, WRITE, Phase
+from ckptplan.measure.with_fio import FioRates
+from ckptplan.readers.storage.documents import count, documents_in, listing, mapping, number, positive
 
 TOOL = "fio"
 _ALL_CLIENTS = "All clients"  # the sum of a run on several machines, which would count twice
@@ -176,3 +177,22 @@ def _notes(entries: list[dict[str, Any]], jobs: list[_Job], access: str) -> Iter
             yield f"{pattern}: a save writes in sequence"
         if access == WRITE and _is_set(job.options, "zero_buffers"):
             yield "zero_buffers: storage that compresses shows more than a checkpoint gets"
+
+
+def fio_rates(text: str, access: str) -> FioRates:
+    """What one run of ``ckptplan measure storage --with fio`` says: the rates of its only group of jobs."""
+    for document in documents_in(text, "fio").documents:
+        entries = _entries(document)
+        jobs = [job for entry in entries if (job := _job(entry, access, {})) is not None]
+        if not jobs:
+            continue
+        phase = _phase(document, entries, jobs, access)
+        if phase.faults or not phase.rates_bytes_per_s:
+            return FioRates(0.0, 0.0, (), phase.faults or ("it gives no rate",))
+        return FioRates(phase.rate_bytes_per_s, max(job.seconds for job in jobs), tuple(_rates(jobs)))
+    said = [line for line in text.splitlines() if line.startswith("fio:")]
+    return FioRates(0.0, 0.0, (), (printable(said[0])[:200] if said else "it printed no result",))
+
+
+def _rates(jobs: list[_Job]) -> Iterator[float]:
+    return (job.bytes_ / job.seconds for job in jobs if job.seconds > 0.0)

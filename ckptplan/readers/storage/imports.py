@@ -4,51 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ckptplan.errors import printable
+from ckptplan.measure.figures import Imported, StorageFigures, combine
+from ckptplan.measure.phases import WRITE, Phase
 from ckptplan.readers.files import refused
-from ckptplan.readers.storage.combining import Bandwidths, combined
 from ckptplan.readers.storage.dlio import dlio_phases, is_dlio
 from ckptplan.readers.storage.documents import documents_in, text_of
 from ckptplan.readers.storage.elbencho import elbencho_json_phases, elbencho_phases, is_elbencho, is_elbencho_json
 from ckptplan.readers.storage.fio import fio_phases, is_fio
 from ckptplan.readers.storage.ior import ior_json_phases, ior_phases, is_ior, is_ior_json
-from ckptplan.readers.storage.phases import READ, WRITE, Phase, flags
 
 _ACCEPTED = (
     "give the JSON of fio (--output-format=json), the output of IOR (text, JSON or CSV), the CSV or JSON of elbencho, "
     "or summary.json of DLIO or MLPerf Storage"
 )
 _MOST_PHASES = 100_000
-
-
-class Imported(NamedTuple):
-    """One file: its phases in their order, and what was wrong with the file as a whole."""
-
-    file: str
-    phases: tuple[Phase, ...]
-    notes: tuple[str, ...] = ()
-
-
-class StorageFigures(NamedTuple):
-    """Bandwidths that files of benchmarks give, [bytes/s]; None where they do not say.
-
-    The aggregate ones are set only where several nodes took part: those of one node are no rate of storage as a whole.
-    ``read_bandwidth_per_node_bytes_per_s`` has no key in a spec. The cv is the scatter of repetitions over their mean.
-    """
-
-    write_bandwidth_per_writer_bytes_per_s: float | None
-    write_bandwidth_per_node_bytes_per_s: float | None
-    write_bandwidth_bytes_per_s: float | None
-    read_bandwidth_per_node_bytes_per_s: float | None
-    read_bandwidth_bytes_per_s: float | None
-    write_cv: float | None
-    read_cv: float | None
-    writers: int | None
-    nodes: int | None
-    files: tuple[Imported, ...]
-    warnings: tuple[str, ...]
 
 
 def read_storage(path: str | Path) -> StorageFigures:
@@ -108,44 +80,12 @@ def _is_known(documents: Sequence[dict[str, Any]], text: str) -> bool:
     return is_ior(text) or any(is_kind(one) for one in documents for is_kind in kinds)
 
 
-def combine(files: Sequence[Imported]) -> StorageFigures:
-    """Bandwidths from all phases of several files."""
-    phases = [phase for one in files for phase in one.phases]
-    write, read = combined(phases, WRITE), combined(phases, READ)
-    warnings = [f"{one.file}: {note}" for one in files for note in one.notes]
-    warnings += [
-        f"{one.file}: {_named(phase)}: {flag}" for one in files for phase in one.phases for flag in flags(phase)
-    ]
-    warnings += [note for found in (write, read) if found is not None for note in found.notes]
-    return StorageFigures(
-        write_bandwidth_per_writer_bytes_per_s=None if write is None else write.per_writer_bytes_per_s,
-        write_bandwidth_per_node_bytes_per_s=None if write is None else write.per_node_bytes_per_s,
-        write_bandwidth_bytes_per_s=None if write is None else write.aggregate_bytes_per_s,
-        read_bandwidth_per_node_bytes_per_s=None if read is None else read.per_node_bytes_per_s,
-        read_bandwidth_bytes_per_s=None if read is None else read.aggregate_bytes_per_s,
-        write_cv=None if write is None else write.cv,
-        read_cv=None if read is None else read.cv,
-        writers=_of(write, read).writers,
-        nodes=_of(write, read).nodes,
-        files=tuple(files),
-        warnings=tuple(dict.fromkeys(warnings)),
-    )
-
-
-def _of(write: Bandwidths | None, read: Bandwidths | None) -> Bandwidths:
-    return write or read or Bandwidths(None, None, None, None, None, None, ())
-
-
 def _checked(path: str | Path, imported: Imported) -> Imported:
     if not imported.phases:
         raise refused(path, "has no phase that wrote or read anything", _ACCEPTED)
     if len(imported.phases) > _MOST_PHASES:
         raise refused(path, f"has more than {_MOST_PHASES:,} phases", _ACCEPTED)
     return imported
-
-
-def _named(phase: Phase) -> str:
-    return f"{phase.tool} {phase.access} {phase.name}".strip()
 
 
 def _around(text: str, *, torn: bool) -> Iterator[str]:
@@ -171,3 +111,6 @@ def _why_none(imported: Imported) -> str:
         return "has read rates only, and a read rate is no write rate"
     faults = [fault for phase in writes for fault in phase.faults]
     return f"has no write that stands: {faults[0]}" if faults else "has no write whose rate is known"
+
+
+__all__ = ["Imported", "StorageFigures", "combine", "import_file", "read_storage"]

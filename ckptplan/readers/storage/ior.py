@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ckptplan.measure.phases import MEBIBYTE, READ, WRITE, Phase
 from ckptplan.readers.storage.documents import count, listing, mapping, number, positive
-from ckptplan.readers.storage.phases import MEBIBYTE, READ, WRITE, Phase
 
 TOOL = "IOR"
 _MOST_ROWS = 100_000

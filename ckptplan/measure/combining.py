@@ -1,13 +1,11 @@
 """Several phases as one set of bandwidths: repetitions of one setting are averaged, other settings are named."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ckptplan.readers.storage.phases import READ, WRITE, Phase
+from ckptplan.measure.phases import READ, WRITE, Phase
 
 
 class Bandwidths(NamedTuple):

@@ -1,7 +1,5 @@
 """One timed phase of a storage benchmark, and what makes its rate more or less than storage can hold."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from typing import NamedTuple

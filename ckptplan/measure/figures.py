@@ -1,0 +1,67 @@
+"""The bandwidths that results of storage benchmarks give, file by file and together."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ckptplan.measure.combining import Bandwidths, combined
+from ckptplan.measure.phases import READ, WRITE, Phase, flags
+
+
+class Imported(NamedTuple):
+    """One file: its phases in their order, and what was wrong with the file as a whole."""
+
+    file: str
+    phases: tuple[Phase, ...]
+    notes: tuple[str, ...] = ()
+
+
+class StorageFigures(NamedTuple):
+    """Bandwidths that files of benchmarks give, [bytes/s]; None where they do not say.
+
+    The aggregate ones are set only where several nodes took part: those of one node are no rate of storage as a whole.
+    ``read_bandwidth_per_node_bytes_per_s`` has no key in a spec. The cv is the scatter of repetitions over their mean.
+    """
+
+    write_bandwidth_per_writer_bytes_per_s: float | None
+    write_bandwidth_per_node_bytes_per_s: float | None
+    write_bandwidth_bytes_per_s: float | None
+    read_bandwidth_per_node_bytes_per_s: float | None
+    read_bandwidth_bytes_per_s: float | None
+    write_cv: float | None
+    read_cv: float | None
+    writers: int | None
+    nodes: int | None
+    files: tuple[Imported, ...]
+    warnings: tuple[str, ...]
+
+
+def combine(files: Sequence[Imported]) -> StorageFigures:
+    """Bandwidths from all phases of several files."""
+    phases = [phase for one in files for phase in one.phases]
+    write, read = combined(phases, WRITE), combined(phases, READ)
+    warnings = [f"{one.file}: {note}" for one in files for note in one.notes]
+    warnings += [
+        f"{one.file}: {_named(phase)}: {flag}" for one in files for phase in one.phases for flag in flags(phase)
+    ]
+    warnings += [note for found in (write, read) if found is not None for note in found.notes]
+    return StorageFigures(
+        write_bandwidth_per_writer_bytes_per_s=None if write is None else write.per_writer_bytes_per_s,
+        write_bandwidth_per_node_bytes_per_s=None if write is None else write.per_node_bytes_per_s,
+        write_bandwidth_bytes_per_s=None if write is None else write.aggregate_bytes_per_s,
+        read_bandwidth_per_node_bytes_per_s=None if read is None else read.per_node_bytes_per_s,
+        read_bandwidth_bytes_per_s=None if read is None else read.aggregate_bytes_per_s,
+        write_cv=None if write is None else write.cv,
+        read_cv=None if read is None else read.cv,
+        writers=_of(write, read).writers,
+        nodes=_of(write, read).nodes,
+        files=tuple(files),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _of(write: Bandwidths | None, read: Bandwidths | None) -> Bandwidths:
+    return write or read or Bandwidths(None, None, None, None, None, None, ())
+
+
+def _named(phase: Phase) -> str:
+    return f"{phase.tool} {phase.access} {phase.name}".strip()

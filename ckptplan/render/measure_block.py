@@ -1,0 +1,117 @@
+"""The blocks of a spec that a measurement gives, to paste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ckptplan.errors import printable
+from ckptplan.measure.figures import StorageFigures
+from ckptplan.measure.reading import Past
+from ckptplan.measure.saving import SavingMeasured
+from ckptplan.measure.storage import StorageMeasured
+from ckptplan.units import format_rate
+
+_LEAST_CV = 0.005  # a smaller scatter changes no digit of a plan
+_LARGEST_CV = 10.0
+
+
+class Figure(NamedTuple):
+    """A bandwidth [bytes/s] and its scatter [1], as a key of ``storage`` takes them."""
+
+    bytes_per_s: float
+    cv: float | None = None
+
+
+class Block(NamedTuple):
+    """Keys of ``storage`` with their figures, and what must be said beside them."""
+
+    keys: Mapping[str, Figure]
+    comments: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """YAML to paste; empty if there is no key."""
+        if not self.keys:
+            return ""
+        lines = ["storage:", *(f"  # {printable(comment)}" for comment in self.comments)]
+        lines += [f"  {key}: {_spread(format_rate(one.bytes_per_s), one.cv)}" for key, one in self.keys.items()]
+        return "\n".join(lines) + "\n"
+
+
+def measured_block(found: StorageMeasured, *, whole: bool) -> Block:
+    """The keys that one node gives; the aggregate ones only if this node is all that writes."""
+    rate, cv, writers = found.sustained.mean, found.sustained.cv, found.setting.writers
+    keys = {"write_bandwidth": Figure(rate, cv)} if whole else {}
+    keys |= {
+        "write_bandwidth_per_node": Figure(rate, cv),
+        "write_bandwidth_per_writer": Figure(rate / writers, cv),
+    }
+    if whole and found.burst is not None and found.burst.mean > rate:
+        keys["peak_write_bandwidth"] = Figure(found.burst.mean)
+    comments = [f"{found.by}: {writers:,} writer{'' if writers == 1 else 's'} of one node at one time"]
+    if found.file_system.is_memory:
+        comments.append(f"{found.file_system.kind}: this is memory, not storage")
+    if found.read is not None and found.past is not Past.CACHE:
+        if whole:
+            keys["read_bandwidth"] = Figure(found.read.mean, found.read.cv)
+        else:
+            comments.append(
+                f"this node read {format_rate(found.read.mean)}; read_bandwidth is that of all nodes together"
+            )
+    if not whole:
+        comments.append("write_bandwidth, of all nodes together, does not follow from one node")
+    return Block(keys, tuple(comments))
+
+
+def imported_block(found: StorageFigures) -> Block:
+    """The keys that results of benchmarks give."""
+    given = {
+        "write_bandwidth": (found.write_bandwidth_bytes_per_s, found.write_cv),
+        "write_bandwidth_per_node": (found.write_bandwidth_per_node_bytes_per_s, found.write_cv),
+        "write_bandwidth_per_writer": (found.write_bandwidth_per_writer_bytes_per_s, found.write_cv),
+        "read_bandwidth": (found.read_bandwidth_bytes_per_s, found.read_cv),
+    }
+    keys = {key: Figure(rate, cv) for key, (rate, cv) in given.items() if rate is not None}
+    comments = []
+    if found.writers is not None:
+        nodes = "" if found.nodes is None else f" on {found.nodes:,} node{'' if found.nodes == 1 else 's'}"
+        comments.append(f"{found.writers:,} writer{'' if found.writers == 1 else 's'}{nodes} at one time")
+    if found.read_bandwidth_bytes_per_s is None and found.read_bandwidth_per_node_bytes_per_s is not None:
+        rate = format_rate(found.read_bandwidth_per_node_bytes_per_s)
+        comments.append(f"one node read {rate}; read_bandwidth is that of all nodes together")
+    return Block(keys, tuple(comments))
+
+
+def saving_block(found: SavingMeasured, planned_bytes: float) -> str:
+    """The ``save:`` entry that a measured save gives, its times scaled to the bytes of the plan."""
+    scale = planned_bytes / found.setting.size_bytes
+    stall = _spread(_time(found.stall.mean * scale), found.stall.cv)
+    flush = _spread(_time(found.flush.mean * scale), found.flush.cv)
+    speed = "" if found.speed is None else f", training_speed_while_flushing: {min(found.speed.mean, 1.0):.4g}"
+    comments = []
+    if not found.is_gpu:
+        comments.append(
+            "the stall is a copy within host memory; leave it out and give copy_bandwidth of the GPU's link"
+        )
+    if found.file_system.is_memory:
+        comments.append(f"{found.file_system.kind}: this is memory, not storage")
+    lines = ["save:", *(f"  # {printable(comment)}" for comment in comments)]
+    lines.append(f"  - {{name: asynchronous, mode: asynchronous, stall: {stall}, flush: {flush}{speed}}}")
+    return "\n".join(lines) + "\n"
+
+
+def indented(text: str) -> Iterable[str]:
+    """The lines of a block as they stand under a heading."""
+    return (f"  {line}" for line in text.splitlines())
+
+
+def _time(seconds: float) -> str:
+    """A time without separators, as a spec takes it."""
+    return f"{seconds:.4g} s"
+
+
+def _spread(text: str, cv: float | None) -> str:
+    if cv is None or not _LEAST_CV <= cv <= _LARGEST_CV:
+        return text
+    return f"{{mean: {text}, cv: {cv:.2g}}}"

@@ -1,4 +1,4 @@
-"""Failure data that Los Alamos published for 1996 to 2005 (LA-UR-05-7318): node outages, with each node's time in service.
+"""Failure data of Los Alamos, 1996 to 2005 (LA-UR-05-7318): outages of nodes, with the time in service of each.
 
 One row is one outage of one node. Stamps are Mountain time with daylight saving; Down Time is in true minutes, and so
 decides between the two readings of an hour that came twice. "3-Sep" is September 2003: a spreadsheet has been at it.
@@ -19,7 +19,7 @@ from ckptplan.readers.moments import Style, numbers, read_times, spans, watched
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import Report, repairs
-from ckptplan.readers.stamps import Clock, Floats, as_text, clock, local_to_utc
+from ckptplan.readers.stamps import Clock, Flags, Floats, as_text, clock, local_to_utc
 
 NAME = "LANL failure data"
 ZONE = "America/Denver"
@@ -103,7 +103,7 @@ def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRec
     kept = known & (unit >= 0)
     if not kept.any():
         raise refused(table.path, "no row has a time and a node", "is this the right file?")
-    windows = _Windows(rows, unit, units, kept, found.start_s, by, options, table.path)
+    windows = _Windows(_Seen(rows, unit, kept, found.start_s), units, by, options, table.path)
     inside = (found.start_s >= windows.from_s[unit]) & (found.start_s <= windows.until_s[unit])
     report.leave(int((kept & ~inside).sum()), "rows outside the time in which their node was in service")
     kept &= inside
@@ -145,13 +145,20 @@ def _units(rows: _Rows, options: RecordOptions, report: Report, path: str) -> tu
     return unit, max(total, 1)
 
 
+class _Seen(NamedTuple):
+    """The rows, the node of each, which of them count, and when each began."""
+
+    rows: _Rows
+    unit: Codes
+    kept: Flags
+    start_s: Floats
+
+
 class _Windows:
     """The time in service of every node, with a node without rows given that of the next lower one that has some."""
 
-    def __init__(
-        self, rows: _Rows, unit: Codes, units: int, kept: np.ndarray, start_s: Floats, by: Clock,
-        options: RecordOptions, path: str,
-    ) -> None:  # fmt: skip
+    def __init__(self, seen: _Seen, units: int, by: Clock, options: RecordOptions, path: str) -> None:
+        rows, unit, kept, start_s = seen
         first, last = float(start_s[kept].min()), float(start_s[kept].max())
         begin = watched(options.watched_from, "the begin of watching", first, by, path)
         end = watched(options.watched_until, "the end of watching", first, by, path)

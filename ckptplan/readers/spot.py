@@ -88,7 +88,7 @@ def _record(path: str, market: _Market, rows: int, report: Report, options: Reco
     for node, since in market.since.items():
         market.stretch(since, max(since, end_s), node, Outcome.CENSORED)
     start_s, ends_s = np.array(market.start), np.array(market.end)
-    outcome, node = np.array(market.outcome, np.int32), np.array(market.node, np.int32)
+    outcome, nodes = np.array(market.outcome, np.int32), np.array(market.node, np.int32)
     report.count(int((ends_s < start_s).sum()), "{} were removed before they were added: their times are exchanged.")
     report.facts.append(f"{removed:,} nodes were removed, each a preemption; {remaining:,} were there at the end.")
     if given is None:
@@ -97,5 +97,5 @@ def _record(path: str, market: _Market, rows: int, report: Report, options: Reco
     causes = ("still there", "removed from the spot market")
     cause = (outcome == Outcome.PREEMPTED).astype(np.int32)
     low, high = np.minimum(start_s, ends_s), np.maximum(start_s, ends_s)
-    content = Allocations(low, high, outcome, ones, np.full(len(ones), np.nan), node, cause, causes)
+    content = Allocations(low, high, outcome, ones, np.full(len(ones), np.nan), nodes, cause, causes)
     return report.record(path, NAME, rows, content)

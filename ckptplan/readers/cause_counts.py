@@ -1,0 +1,75 @@
+"""Tables of failures by cause, as papers print them: how many of each, and no times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckptplan.errors import printable
+from ckptplan.fit.record import Counts, FailureRecord, Outcome
+from ckptplan.readers.column_roles import plain
+from ckptplan.readers.delimited import Delimited
+from ckptplan.readers.events_csv import header_of
+from ckptplan.readers.files import refused
+from ckptplan.readers.kinds_of_rows import outcome_of
+from ckptplan.readers.moments import numbers, watched
+from ckptplan.readers.numbered import Numbered
+from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.report import Report
+from ckptplan.readers.stamps import clock
+
+NAME = "failures counted by cause"
+_COUNTED = ("interruption_count", "interruptions", "failure_count", "failures", "count", "occurrences", "number")
+_CAUSES = ("component", "root_cause", "cause", "reason", "failure_type", "error", "type")
+_GROUPS = ("category", "class", "group")
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether the header names a cause and a count."""
+    names = [plain(name) for name in header_of(head)]
+    return any(name in names for name in _COUNTED) and any(name in names for name in (*_CAUSES, *_GROUPS))
+
+
+def read(path: str, options: RecordOptions) -> FailureRecord:
+    """The counts; maintenance that was planned and preemptions are kinds of their own."""
+    table = Delimited(path)
+    names = [plain(name) for name in table.names]
+    counted, cause, group = (
+        next((names.index(name) for name in known if name in names), None) for known in (_COUNTED, _CAUSES, _GROUPS)
+    )
+    cause = group if cause is None else cause
+    if counted is None or cause is None:
+        raise refused(
+            path, f"has no column of counts and causes; there are {table.shown_names()}", "name them count, cause"
+        )
+    causes, failures, outcome, codes = Numbered(), list[float](), list[int](), list[int]()
+    report = Report()
+    odd = 0
+    for chunk in table.columns([counted, cause, cause if group is None else group]):
+        for count, text, kind in zip(numbers(chunk[0]).tolist(), chunk[1], chunk[2], strict=True):
+            if not (count >= 0 and count == np.floor(count)):
+                odd += 1
+                continue
+            failures.append(count)
+            kept = outcome_of(kind, text)
+            outcome.append(Outcome.FAILURE if kept is Outcome.CENSORED else kept)
+            codes.append(causes.code(text.strip()))
+    if not failures:
+        raise refused(
+            path, f"no row has a count in column {printable(table.names[counted][:60])}", "write whole numbers"
+        )
+    report.left.extend(table.left_out())
+    report.leave(odd, "rows whose count is no whole number")
+    report.warnings.extend(table.warnings())
+    until_s = watched(options.watched_until, "the time of counting", 0.0, clock(options.zone), path)
+    if until_s is None:
+        report.warnings.append(
+            "The table does not say in what time they were counted: say it with --until, such as 54 d."
+        )
+    report.facts.append(
+        f"{printable(table.names[counted])} counts failures, {printable(table.names[cause])} names causes."
+    )
+    content = Counts(
+        np.array(failures), np.array(outcome, np.int32), np.array(codes, np.int32), causes.names(),
+        np.nan if until_s is None else until_s,
+    )  # fmt: skip
+    return report.record(path, NAME, len(failures) + sum(one.rows for one in report.left), content)

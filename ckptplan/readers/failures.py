@@ -1,0 +1,134 @@
+"""Every format of failure records that can be read, how each is recognised, and the one door to them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from ckptplan.errors import InputError, printable
+from ckptplan.fit.record import FailureRecord
+from ckptplan.readers.column_roles import MOST_COLUMNS, plain
+from ckptplan.readers.delimited import separator_of
+from ckptplan.readers.events_csv import header_of
+from ckptplan.readers.files import head, refused
+from ckptplan.readers.json_values import first_object
+from ckptplan.readers.options import RecordOptions
+
+__all__ = ["FORMATS", "Format", "RecordOptions", "read_record", "recognised"]
+
+_SHOWN = 60  # characters of a file that are shown
+
+
+class Format(NamedTuple):
+    """One format: its module has ``looks_like(head)`` and ``read(path, options)``."""
+
+    module: str
+    sentence: str
+
+
+# The order matters: a format stands before those that would take its files for theirs.
+FORMATS: dict[str, Format] = {
+    "lanl": Format("lanl", "Node outages of Los Alamos, LA-UR-05-7318, with each node's time in service."),
+    "restart-cycles": Format("restart_cycles", "cycle_info files of NVIDIA's resiliency extension, put together."),
+    "scr": Format("scr", "The log of the Scalable Checkpoint/Restart library, .scr/log."),
+    "spot": Format("spot", "Spot instances: milliseconds, add or remove, node."),
+    "kernel": Format("kernel_log", "Xid lines of a kernel log: causes to join, no failures by themselves."),
+    "nccl": Format("nccl_log", "NCCL watchdog lines and warnings: causes to join, no failures by themselves."),
+    "run-log": Format("run_log", "A log book of runs: date, time of day, zone, words."),
+    "outages": Format("outage_list", "Outages with a start and an end each, as CSV or two columns."),
+    "cause-counts": Format("cause_counts", "A table of failures counted by cause, without times."),
+    "csv": Format(
+        "events_csv", "CSV: a time for each failure, or start and end, or gaps; columns are named or guessed."
+    ),
+    "json": Format("json_lines", "JSON objects, one a line or in a list, with keys named as columns of CSV are."),
+}
+
+
+def read_record(path: str | Path, options: RecordOptions | None = None) -> FailureRecord:
+    """One file of failures, in the format that it is found to have or that the user names.
+
+    Raises
+    ------
+    InputError
+        Where it is no file, has no known format, or holds nothing that can be used.
+    """
+    options = options or RecordOptions()
+    name = options.format
+    if name is not None and name not in FORMATS:
+        near = difflib.get_close_matches(name, FORMATS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"the formats are {', '.join(FORMATS)}"
+        raise InputError(f"{printable(name[:_SHOWN])} is no format of failure records", hint=hint)
+    start = head(path)
+    if name is None:
+        name = recognised(start, options)
+    if name is None:
+        raise _unknown(start, path)
+    record = _module(name).read(str(path), options)
+    assert isinstance(record, FailureRecord)  # noqa: S101 - modules are named by text
+    return record
+
+
+def recognised(start: bytes, options: RecordOptions | None = None) -> str | None:
+    """The format of a file by its first bytes; None for an unknown one."""
+    if not start.strip():
+        return None
+    for name in FORMATS:
+        if _not_failures(start):
+            return None
+        if _module(name).looks_like(start):
+            return name
+    if options is not None and options.columns:  # the user knows what the columns mean
+        return "json" if first_object(start) is not None else "csv" if header_of(start) else None
+    return None
+
+
+class _Module(NamedTuple):
+    looks_like: Callable[[bytes], bool]
+    read: Callable[[str, RecordOptions], FailureRecord]
+
+
+def _module(name: str) -> _Module:
+    module = import_module(f"ckptplan.readers.{FORMATS[name].module}")
+    return _Module(module.looks_like, module.read)
+
+
+def _unknown(start: bytes, path: str | Path) -> InputError:
+    if not start.strip(b"\0 \t\r\n"):
+        return refused(path, "is empty" if not start else "holds nothing but blanks", "name a file of failures")
+    what = _not_failures(start)
+    if what is not None:
+        return refused(path, what[0], what[1])
+    line = next(line for line in start.splitlines() if line.strip())
+    shown = line[:_SHOWN].decode("utf-8", "replace")
+    seen = f"begins with {shown!a}{'...' if len(line) > _SHOWN else ''}"
+    columns = line.count(separator_of(line[:1000].decode("utf-8", "replace")).encode()) + 1
+    if columns > MOST_COLUMNS:
+        seen = f"has {columns:,} columns and more" if len(line) >= len(start) else f"has {columns:,} columns"
+    hint = (
+        f"name its format with --as, one of {', '.join(FORMATS)}; or, for CSV and JSON, say what its columns are, "
+        "for example --column time=NAME"
+    )
+    return refused(path, f"no known record of failures: it {seen}", hint)
+
+
+def _not_failures(start: bytes) -> tuple[str, str] | None:
+    """What a well-known file is that holds no failures, and what it is good for."""
+    names = [plain(name) for name in header_of(start)]
+    if "fail_rate_gpu" in names or {"complete_rate_gpu", "cancel_rate_gpu"} <= set(names):
+        return (
+            "holds totals of whole clusters, one row each, not failures: no times, and FAILED there counts mistakes "
+            "of users too",
+            "name the trace of jobs itself",
+        )
+    few = start[:8192]
+    if b'"fio version"' in few or b"\nfio-" in few[:600] or b": (g=0): rw=" in few[:600]:
+        return "is the output of fio, not a record of failures", "read it with ckptplan measure import"
+    if b'"num_accelerators"' in start and b'"train_' in start:
+        return (
+            "is a summary of MLPerf Storage or DLIO, not a record of failures",
+            "read it with ckptplan measure import",
+        )
+    return None

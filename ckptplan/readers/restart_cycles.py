@@ -1,0 +1,169 @@
+"""Cycles of NVIDIA's resiliency extension: files cycle_info.JOB.ATTEMPT.CYCLE, one for each start of the ranks.
+
+A cycle that another one follows was ended by a failure; why it ended is not written. Files of one job are read as one
+after they were put together: ``cat cycle_info.JOB.*.* > cycles.json``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckptplan.fit.record import Allocations, FailureRecord, Outcome, Recoveries
+from ckptplan.readers.files import refused
+from ckptplan.readers.json_values import JsonObjects, first_object
+from ckptplan.readers.moments import watched
+from ckptplan.readers.numbered import Numbered
+from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.report import Report
+from ckptplan.readers.stamps import clock, parse_stamps, to_utc
+
+NAME = "restart cycles of the NVIDIA resiliency extension"
+_KEYS = {"cycle_number", "cycle_start_time"}
+_CAUSES = ("restart in the job", "the job was started again", "end not known")
+_MOST_CYCLES = 1_000_000
+_LIST = re.compile(r"([^,\[\]]+)(?:\[([^\[\]]*)\])?[^,\[\]]*(?:,|$)")
+
+
+class _Cycle(NamedTuple):
+    job: str
+    attempt: int
+    number: int
+    writes: int  # how often the file was written
+    start: str
+    end: str
+    nodes: float
+    ranks: float
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether the file begins with a cycle."""
+    first = first_object(head)
+    return first is not None and set(first) >= _KEYS
+
+
+def read(path: str, options: RecordOptions) -> FailureRecord:
+    """One stretch of running for each cycle."""
+    objects = JsonObjects(path)
+    cycles: dict[tuple[str, int, int], _Cycle] = {}
+    odd = again = 0
+    for value in objects:
+        cycle = _cycle(value)
+        if cycle is None:
+            odd += 1
+            continue
+        key = cycle[:3]
+        again += key in cycles
+        if key not in cycles or cycle.writes >= cycles[key].writes:
+            cycles[key] = cycle
+        if len(cycles) > _MOST_CYCLES:
+            raise refused(path, f"more than {_MOST_CYCLES:,} cycles", "is this the right file?")
+    if not cycles:
+        raise refused(path, "holds no cycle with job_id, cycle_number and cycle_start_time", "is this the right file?")
+    report = Report(objects.left_out(), objects.warnings())
+    report.leave(odd, "objects that are no cycle")
+    report.leave(again, "cycles written twice: the newest counts")
+    rows = objects.rows + sum(one.rows for one in objects.left_out() if one.reason.startswith("lines"))
+    return _record(path, sorted(cycles.values()), rows, report, options)
+
+
+def _cycle(value: dict[str, Any]) -> _Cycle | None:
+    try:
+        numbers = [int(value.get(key) or 0) for key in ("attempt_index", "cycle_number", "generation")]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if not set(value) >= _KEYS:
+        return None
+    nodes, ranks = (members(str(value.get(key) or "")[:10_000_000]) for key in ("active_nodes", "active_ranks"))
+    start, end = (str(value.get(key) or "")[:60] for key in ("cycle_start_time", "cycle_end_time"))
+    job = str(value.get("job_id") or "")[:120]
+    return _Cycle(job, numbers[0], numbers[1], numbers[2], start, end, nodes, ranks)
+
+
+def members(text: str) -> float:
+    """How many a list such as node[001-004,7],login1 or 0-1023 names; nan for none."""
+    total, found = 0, False
+    for match in _LIST.finditer(text):
+        found = True
+        inner = (
+            match[2] if match[2] is not None else match[1] if re.fullmatch(r"\s*[0-9]+-[0-9]+\s*", match[1]) else None
+        )
+        total += 1 if inner is None else sum(_size(part) for part in inner.split(","))
+    return float(total) if found and text.strip() else np.nan
+
+
+def _size(part: str) -> int:
+    low, _, high = part.strip().partition("-")
+    if low.isdigit() and high.isdigit() and len(high) < 10 and len(low) < 10:
+        return max(0, int(high) - int(low) + 1)
+    return 1 if part.strip() else 0
+
+
+def _record(path: str, cycles: list[_Cycle], rows: int, report: Report, options: RecordOptions) -> FailureRecord:
+    by = clock(options.zone)
+    start_s = to_utc(parse_stamps([cycle.start for cycle in cycles]), by)
+    end_s = to_utc(parse_stamps([cycle.end for cycle in cycles]), by)
+    first = float(np.nanmin(start_s)) if np.isfinite(start_s).any() else 0.0
+    until = watched(options.watched_until, "the end of watching", first, by, path)
+    jobs = Numbered()
+    job = jobs.codes([cycle.job for cycle in cycles])
+    outcome = np.zeros(len(cycles), np.int32)
+    cause = np.full(len(cycles), 2, np.int32)
+    waits: list[float] = []
+    undated = 0
+    for here in range(len(cycles)):
+        follows = here + 1 < len(cycles) and job[here + 1] == job[here]
+        if not follows:
+            if not np.isfinite(end_s[here]) and until is not None:
+                end_s[here] = until
+            continue
+        outcome[here] = Outcome.FAILURE
+        cause[here] = 0 if cycles[here + 1].attempt == cycles[here].attempt else 1
+        waits.append(start_s[here + 1] - end_s[here] if np.isfinite(end_s[here]) else np.nan)
+        if not np.isfinite(end_s[here]):
+            undated += 1
+            end_s[here] = start_s[here + 1]
+    kept = np.isfinite(start_s) & np.isfinite(end_s) & (end_s >= start_s)
+    report.leave(int((~np.isfinite(start_s)).sum()), "cycles without a start that can be read")
+    open_ended = np.isfinite(start_s) & ~np.isfinite(end_s)
+    report.leave(int(open_ended.sum()), "last cycles without an end: still running, or ended without a word")
+    report.leave(int((np.isfinite(start_s) & (end_s < start_s)).sum()), "cycles that end before they start")
+    if not kept.any():
+        hint = "put the files of a job together: cat cycle_info.JOB.*.* > cycles.json; or say --until"
+        raise refused(path, "no cycle has a start and an end", hint)
+    _say(report, len(cycles), undated, _attempts(cycles))
+    nodes, gpus = (np.array([getattr(cycle, name) for cycle in cycles], np.float64) for name in ("nodes", "ranks"))
+    runs = Allocations(
+        start_s[kept], end_s[kept], outcome[kept], nodes[kept], gpus[kept], job[kept], cause[kept], _CAUSES
+    )
+    failed = outcome == Outcome.FAILURE
+    recoveries = Recoveries("restart cycle", cause[failed], np.array(waits)) if waits else None
+    return report.record(path, NAME, rows, runs, calendar=True, recoveries=recoveries)
+
+
+def _attempts(cycles: list[_Cycle]) -> int:
+    found: dict[str, set[int]] = defaultdict(set)
+    for cycle in cycles:
+        found[cycle.job].add(cycle.attempt)
+    return sum(len(attempts) - 1 for attempts in found.values())
+
+
+def _say(report: Report, cycles: int, undated: int, again: int) -> None:
+    report.facts.append("A cycle that another one of its job follows ended by a failure; ranks are counted as GPUs.")
+    report.facts.append(
+        "How the last cycle of a job ended is not in the files: it counts as running, not as a failure."
+    )
+    report.count(undated, "{} of cycles have no end: the start of the next cycle is taken, which is too late.")
+    if again:
+        report.warnings.append(
+            f"{again:,} ends of cycles are those of a whole job that was started again: the scheduler's record says "
+            "whether it failed or was preempted; read that too."
+        )
+    if cycles == 1:
+        report.warnings.append(
+            "One cycle alone shows no failure: put the files of a job together, "
+            "cat cycle_info.JOB.*.* > cycles.json, and read that."
+        )

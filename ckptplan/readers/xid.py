@@ -1,0 +1,58 @@
+"""Xid codes of NVIDIA's driver that end or endanger training, in few words (from NVIDIA's Xid catalogue)."""
+
+XIDS: dict[int, str] = {
+    8: "GPU stopped processing",
+    13: "graphics engine exception",
+    31: "GPU memory page fault",
+    32: "invalid or corrupted push buffer stream",
+    38: "driver firmware error",
+    43: "GPU stopped processing, the program was reset",
+    44: "graphics engine fault during context switch",
+    45: "preemptive cleanup after an earlier error",
+    46: "GPU stopped processing",
+    48: "double-bit ECC error",
+    54: "auxiliary power is not connected",
+    56: "display engine error",
+    57: "error programming video memory interface",
+    61: "internal micro-controller breakpoint or warning",
+    62: "internal micro-controller halt",
+    63: "ECC page retirement or row remapping recorded",
+    64: "ECC page retirement or row remapping failed",
+    68: "video processor exception",
+    69: "graphics engine class error",
+    74: "NVLink error",
+    78: "vGPU start error",
+    79: "GPU has fallen off the bus",
+    92: "high rate of single-bit ECC errors",
+    94: "contained ECC error",
+    95: "uncontained ECC error",
+    109: "context switch timeout",
+    110: "security fault",
+    119: "GSP RPC timeout",
+    120: "GSP error",
+    121: "C2C link error",
+    122: "SPI or PMU RPC read failure",
+    123: "SPI or PMU RPC write failure",
+    136: "link training failed",
+    137: "NVLink fabric access error",
+    140: "unrecovered ECC error",
+    143: "GPU initialisation failure",
+    144: "NVLink: SAW error",
+    145: "NVLink: RLW error",
+    146: "NVLink: TLW error",
+    147: "NVLink: TREX error",
+    148: "NVLink: NVLPW error",
+    149: "NVLink: NETIR error",
+    150: "NVLink: MSE error",
+    151: "key rotation error",
+    154: "GPU recovery action changed",
+    155: "NVLink: software-defined error",
+    156: "resource retirement event",
+    157: "resource retirement failed",
+}
+
+
+def xid_text(code: int) -> str:
+    """The code and its meaning."""
+    meaning = XIDS.get(code)
+    return f"Xid {code}" if meaning is None else f"Xid {code}: {meaning}"

@@ -63,31 +63,35 @@ def _trend(fitted: Fitted) -> tuple[str, ...]:
     trend = fitted.trend
     if trend is None or not trend.changes:
         return ()
-    way = "falls" if trend.power_law.shape < 1.0 else "rises"
     text = (
-        f"the rate {way} over the record (Laplace {trend.laplace.u:.3g}, power law with exponent "
-        f"{trend.power_law.shape:.3g}; p {trend.p_value:.2g} for a constant rate): the interval of a constant rate is "
-        "not valid"
+        f"the rate changes over the record (p {trend.p_value:.2g} for a constant one; Laplace {trend.laplace.u:.3g}, "
+        f"power law with exponent {trend.power_law.shape:.3g}): the interval of a constant rate is not valid"
     )
+    if _is_bursty(fitted):
+        text += "; failures also come in bursts, which makes such tests too ready to see a change"
     if trend.recent is None or fitted.recent_rate is None:
         return (f"{text}; give a shorter, later record",)
-    recent = fitted.recent_rate
+    recent, per = fitted.recent_rate, fitted.exposure.per
     since = date_text(trend.recent_from_s) if fitted.record.on_calendar and trend.recent_from_s is not None else None
-    part = f"since {since}" if since else f"in the last {format_time(recent.exposure_s)}"
-    counted = f"{recent.failures} {names_of(fitted.exposure.outcomes)}, one in {format_time(recent.mtbf_s)}"
-    return (f"{text}; {part} it is steady: {counted} per {fitted.exposure.per} (--recent counts these alone)",)
+    part = f"since {since}" if since else f"in the last {format_time(recent.exposure_s)} of one {per}"
+    counted = f"{recent.failures:,} {names_of(fitted.exposure.outcomes)}, one in {format_time(recent.mtbf_s)} per {per}"
+    return (f"{text}; {part} it is steady: {counted} (--recent counts these alone)",)
 
 
 def _scatter(fitted: Fitted) -> tuple[str, ...]:
     scatter = fitted.dispersion
     changes = fitted.trend is not None and fitted.trend.changes
-    if scatter is None or changes or not scatter.p_value < _ALPHA:
+    if scatter is None or changes or not _is_bursty(fitted):
         return ()
     return (
         f"failures come in bursts (their count varies {scatter.index:.2g} times as much as that of independent ones, p "
         f"{scatter.p_value:.2g}): the interval of the MTBF is about {scatter.widening:.2g} times too narrow; a longer "
         "--merge counts a burst once",
     )
+
+
+def _is_bursty(fitted: Fitted) -> bool:
+    return fitted.dispersion is not None and fitted.dispersion.p_value < _ALPHA
 
 
 def _agreement(fitted: Fitted) -> tuple[str, ...]:

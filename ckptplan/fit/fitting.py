@@ -231,12 +231,15 @@ def _causes(record: FailureRecord, found: Exposure) -> tuple[CauseRow, ...]:
 def _recoveries(record: FailureRecord) -> Recoveries | None:
     """As the reader found them, else from the ends of outages."""
     content = record.content
-    if record.recoveries is not None or not isinstance(content, Outages):
+    if not isinstance(content, Outages):
         return record.recoveries
+    phase = "repair" if content.units > 1 else "outage"
+    if record.recoveries is not None:
+        return record.recoveries._replace(
+            phase=phase if record.recoveries.phase == "repair" else record.recoveries.phase
+        )
     seconds = np.where(content.outcome == Outcome.CENSORED, np.nan, content.end_s - content.start_s)
-    if not np.any(np.isfinite(seconds)):
-        return None
-    return Recoveries("repair" if content.units > 1 else "outage", content.cause, seconds)
+    return Recoveries(phase, content.cause, seconds) if np.any(np.isfinite(seconds)) else None
 
 
 def _mean_and_median(recoveries: Recoveries | None, cause: int) -> tuple[float | None, float | None]:

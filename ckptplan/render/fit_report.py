@@ -17,6 +17,7 @@ from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.units import HOUR_S, format_time
 
 _ALPHA = 0.05
+_MOST_CAUSES = 12
 _UNITS = {Per.JOB: "job", Per.NODE: "node", Per.GPU: "GPU"}
 
 
@@ -67,14 +68,17 @@ def answers(page: FitPage) -> list[str]:
 
 
 def _one_every(rate: Rate, subject: str, what: str) -> str:
+    """How often, and how well that is known."""
     level = f"{100 * rate.level:g} %"
     if rate.failures == 0:
         return f"no {what}; {subject} goes more than {format_time(rate.low_s)} without ({level}, one-sided)"
     number = f"{rate.failures:,} {what if rate.failures > 1 else _singular(what)}"
-    return (
-        f"{number}; {subject} has one every {duration(rate.mtbf_s)} "
-        f"({level}: {duration(rate.low_s)} to {duration(rate.high_s)}, exact for a constant rate)"
-    )
+    return f"{number}; {subject} has one every {_range(rate)}, exact for a constant rate)"
+
+
+def _range(rate: Rate) -> str:
+    high = duration(rate.high_s) if rate.high_s < float("inf") else "no bound"
+    return f"{duration(rate.mtbf_s)} ({100 * rate.level:g} %: {duration(rate.low_s)} to {high}"
 
 
 def _singular(what: str) -> str:
@@ -82,16 +86,18 @@ def _singular(what: str) -> str:
 
 
 def _planned(page: FitPage, by_gpu: float | None) -> str:
-    gpus, rate = page.planned_gpus or 1, page.fitted.rate
-    if page.fitted.recent_rate is not None:
-        rate = page.fitted.recent_rate
+    """The planned job, by the whole record and by its latest part."""
+    gpus, fitted = page.planned_gpus or 1, page.fitted
     if by_gpu is None:
-        return (
-            f"how often a job of {gpus:,} GPUs is interrupted is not known: add --recorded-gpus N or --gpus-per-node N"
-        )
-    part = " by the latest part" if page.fitted.recent_rate is not None else ""
-    what = names_of(page.fitted.exposure.outcomes)
-    return f"a job of {gpus:,} GPUs{part}: {_one_every(_scaled(rate, by_gpu / gpus), 'it', what)}"
+        hint = "add --recorded-gpus N or --gpus-per-node N"
+        return f"how often a job of {gpus:,} GPUs is interrupted is not known: {hint}"
+    whole_record = _scaled(fitted.rate, by_gpu / gpus)
+    if fitted.rate.failures == 0:
+        return f"a job of {gpus:,} GPUs goes more than {format_time(whole_record.low_s)} without"
+    text = f"a job of {gpus:,} GPUs has one every {_range(whole_record)})"
+    if fitted.recent_rate is None:
+        return text
+    return f"{text}; by the latest part one every {_range(_scaled(fitted.recent_rate, by_gpu / gpus))})"
 
 
 def _scaled(rate: Rate, scale: float) -> Rate:
@@ -123,7 +129,7 @@ def _counted(fitted: Fitted) -> Iterator[str]:
 
 
 def _sheets(fitted: Fitted) -> Iterator[tuple[str, Sheet]]:
-    ends = ends_sheet(fitted)
+    ends = ends_sheet(fitted, most=_MOST_CAUSES)
     if ends is not None:
         yield "Ends by cause (share: of those counted):", ends
     laws = law_sheet(fitted)
@@ -137,7 +143,7 @@ def _times(fitted: Fitted) -> Iterator[str]:
     scatter, recovery = fitted.dispersion, fitted.recovery
     if scatter is not None and scatter.p_value == scatter.p_value:  # nan: too few to tell
         bursts = "come in bursts" if scatter.p_value < _ALPHA else "show no bursts"
-        yield f"counts {bursts} (index of dispersion {scatter.ratio:.3g}, p {scatter.p_value:.2g})"
+        yield f"counts {bursts} (index of dispersion {scatter.index:.3g}, p {scatter.p_value:.2g})"
     if recovery is not None:
         yield (
             f"{recovery.phase}: mean {format_time(recovery.mean_s)}, median {format_time(recovery.median_s)}, 90 % "

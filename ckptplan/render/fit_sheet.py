@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckptplan import __version__
 from ckptplan.errors import printable
-from ckptplan.fit.fitting import Fitted, Rate, Recovery, Trend, per_gpu
+from ckptplan.fit.fitting import CauseRow, Fitted, Rate, Recovery, Trend, per_gpu
 from ckptplan.fit.record import Outcome
 from ckptplan.render.numbers import percent, whole
 from ckptplan.render.sheet import Column, Sheet
@@ -60,18 +60,31 @@ _SUMMARY = (
 )
 
 
-def ends_sheet(fitted: Fitted) -> Sheet | None:
-    """One row per kind of end and cause, what is counted first; None if the record has no kinds."""
+def ends_sheet(fitted: Fitted, most: int | None = None) -> Sheet | None:
+    """One row per kind of end and cause, what is counted first; None if the record has no kinds.
+
+    Of more causes than ``most`` of one kind the rest is one row, without its times.
+    """
     if not fitted.causes:
         return None
-    rows = tuple((_OUTCOMES[row.outcome], *row[1:]) for row in fitted.causes)
-    hidden = {
-        key
-        for key in ("recovery_mean_s", "recovery_median_s")
-        if all(row.recovery_mean_s is None for row in fitted.causes)
-    }
-    counted = frozenset(number for number, row in enumerate(fitted.causes) if row.share is not None)
+    causes = fitted.causes if most is None else _frequent(fitted.causes, most)
+    rows = tuple((_OUTCOMES[row.outcome], *row[1:]) for row in causes)
+    times = ("recovery_mean_s", "recovery_median_s")
+    hidden = set(times) if all(row.recovery_mean_s is None for row in causes) else set()
+    counted = frozenset(number for number, row in enumerate(causes) if row.share is not None)
     return Sheet(tuple(c._replace(show=None) if c.key in hidden else c for c in _ENDS), rows, counted)
+
+
+def _frequent(causes: tuple[CauseRow, ...], most: int) -> tuple[CauseRow, ...]:
+    kept: list[CauseRow] = []
+    for outcome in dict.fromkeys(row.outcome for row in causes):
+        of_kind = [row for row in causes if row.outcome is outcome]
+        kept += of_kind[: most if len(of_kind) > most + 1 else None]
+        rest = of_kind[most:] if len(of_kind) > most + 1 else []
+        if rest:
+            share = None if rest[0].share is None else sum(row.share or 0.0 for row in rest)
+            kept.append(CauseRow(outcome, f"{len(rest)} more causes", sum(row.ends for row in rest), share, None, None))
+    return tuple(kept)
 
 
 def law_sheet(fitted: Fitted) -> Sheet | None:

@@ -28,13 +28,30 @@ HELP_PAGES = (
     "size",
     "methods",
     "configs",
+    "measure",
+    "measure storage",
+    "measure save",
+    "measure import",
     "spec",
     "spec init",
     "spec check",
     "spec show",
     "spec schema",
 )
-SCHEMAS = ("spec", "plan", "plans", "size", "simulation", "online", "scaling", "retention", "fit")
+SCHEMAS = (
+    "spec",
+    "plan",
+    "plans",
+    "size",
+    "simulation",
+    "online",
+    "scaling",
+    "retention",
+    "fit",
+    "storage",
+    "saving",
+    "benchmarks",
+)
 
 
 def pages() -> list[Path]:

@@ -129,7 +129,7 @@ def save(
     with _progress() as progress:
         found = measure_saving(folder, setting, make, progress=progress)
     says = plan.says(found.setting.size_bytes)
-    made = saving_block(found, plan.size_bytes)
+    made = saving_block(found, plan.size_bytes, whole=plan.is_whole)
     text = text_as(
         format_,
         output,

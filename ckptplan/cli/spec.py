@@ -11,7 +11,20 @@ from ckptplan.errors import InputError, Problem
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML spec: schema, starter, check, values.")
 
-_DOCUMENTS = ("spec", "plan", "plans", "size", "simulation", "online", "scaling", "retention", "fit")
+_DOCUMENTS = (
+    "spec",
+    "plan",
+    "plans",
+    "size",
+    "simulation",
+    "online",
+    "scaling",
+    "retention",
+    "fit",
+    "storage",
+    "saving",
+    "benchmarks",
+)
 
 
 @app.command(short_help="The JSON Schema of the spec, or of an output.")
@@ -20,7 +33,8 @@ def schema(
         str,
         typer.Argument(
             metavar="[DOCUMENT]",
-            help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit.",
+            help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit, "
+            "storage, saving, benchmarks.",
         ),
     ] = "spec",
     output: OutputOption = None,

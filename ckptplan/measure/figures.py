@@ -20,6 +20,7 @@ class StorageFigures(NamedTuple):
 
     The aggregate ones are set only where several nodes took part: those of one node are no rate of storage as a whole.
     ``read_bandwidth_per_node_bytes_per_s`` has no key in a spec. The cv is the scatter of repetitions over their mean.
+    A setting is how many wrote (or read) at one time, and on how many nodes.
     """
 
     write_bandwidth_per_writer_bytes_per_s: float | None
@@ -29,8 +30,8 @@ class StorageFigures(NamedTuple):
     read_bandwidth_bytes_per_s: float | None
     write_cv: float | None
     read_cv: float | None
-    writers: int | None
-    nodes: int | None
+    write_setting: tuple[int | None, int | None]
+    read_setting: tuple[int | None, int | None]
     files: tuple[Imported, ...]
     warnings: tuple[str, ...]
 
@@ -52,15 +53,15 @@ def combine(files: Sequence[Imported]) -> StorageFigures:
         read_bandwidth_bytes_per_s=None if read is None else read.aggregate_bytes_per_s,
         write_cv=None if write is None else write.cv,
         read_cv=None if read is None else read.cv,
-        writers=_of(write, read).writers,
-        nodes=_of(write, read).nodes,
+        write_setting=_setting(write),
+        read_setting=_setting(read),
         files=tuple(files),
         warnings=tuple(dict.fromkeys(warnings)),
     )
 
 
-def _of(write: Bandwidths | None, read: Bandwidths | None) -> Bandwidths:
-    return write or read or Bandwidths(None, None, None, None, None, None, ())
+def _setting(found: Bandwidths | None) -> tuple[int | None, int | None]:
+    return (None, None) if found is None else (found.writers, found.nodes)
 
 
 def _named(phase: Phase) -> str:

@@ -10,7 +10,7 @@ from ckptplan.measure.figures import StorageFigures
 from ckptplan.measure.reading import Past
 from ckptplan.measure.saving import SavingMeasured
 from ckptplan.measure.storage import StorageMeasured
-from ckptplan.units import format_rate
+from ckptplan.units import format_rate, format_size
 
 _LEAST_CV = 0.005  # a smaller scatter changes no digit of a plan
 _LARGEST_CV = 10.0
@@ -73,23 +73,37 @@ def imported_block(found: StorageFigures) -> Block:
         "read_bandwidth": (found.read_bandwidth_bytes_per_s, found.read_cv),
     }
     keys = {key: Figure(rate, cv) for key, (rate, cv) in given.items() if rate is not None}
-    comments = []
-    if found.writers is not None:
-        nodes = "" if found.nodes is None else f" on {found.nodes:,} node{'' if found.nodes == 1 else 's'}"
-        comments.append(f"{found.writers:,} writer{'' if found.writers == 1 else 's'}{nodes} at one time")
+    settings = {"writer": found.write_setting}
+    if found.read_bandwidth_bytes_per_s is not None:
+        settings["reader"] = found.read_setting
+    comments = [_at_once(who, *setting) for who, setting in settings.items() if setting[0] is not None]
     if found.read_bandwidth_bytes_per_s is None and found.read_bandwidth_per_node_bytes_per_s is not None:
         rate = format_rate(found.read_bandwidth_per_node_bytes_per_s)
         comments.append(f"one node read {rate}; read_bandwidth is that of all nodes together")
     return Block(keys, tuple(comments))
 
 
-def saving_block(found: SavingMeasured, planned_bytes: float) -> str:
+def _at_once(who: str, count: int | None, nodes: int | None) -> str:
+    where = "" if nodes is None else f" on {nodes:,} node{'' if nodes == 1 else 's'}"
+    return f"{count:,} {who}{'' if count == 1 else 's'}{where} at one time"
+
+
+def saving_block(found: SavingMeasured, planned_bytes: float, *, whole: bool = False) -> str:
     """The ``save:`` entry that a measured save gives, its times scaled to the bytes of the plan."""
     scale = planned_bytes / found.setting.size_bytes
     stall = _spread(_time(found.stall.mean * scale), found.stall.cv)
     flush = _spread(_time(found.flush.mean * scale), found.flush.cv)
     speed = "" if found.speed is None else f", training_speed_while_flushing: {min(found.speed.mean, 1.0):.4g}"
     comments = []
+    if round(planned_bytes) != found.setting.size_bytes:
+        comments.append(
+            f"times scaled from {format_size(found.setting.size_bytes)} of each writer, as measured, to "
+            f"{format_size(planned_bytes)}"
+        )
+    if not whole:
+        comments.append(
+            "the flush of one node by itself: where all flush at one time, the aggregate bandwidth may bind"
+        )
     if not found.is_gpu:
         comments.append(
             "the stall is a copy within host memory; leave it out and give copy_bandwidth of the GPU's link"

@@ -70,8 +70,8 @@ def _storage_heading(found: StorageMeasured) -> list[str]:
     lines = [
         f"{_place(found)}: {_writers(setting.writers)}, {format_size(setting.size_bytes)} each in blocks of "
         f"{format_size(setting.block_bytes)}, {how}, flushed, {_times(setting.repeats)}, by {printable(found.by)}",
-        f"a repetition took {format_time(found.seconds.mean)} of writing (sustained: flush and closing of the slowest "
-        "writer included; burst: until the last write returned)",
+        f"a repetition took {format_time(found.seconds.mean)} (sustained: until the slowest writer has flushed and "
+        f"closed its file{'' if found.burst is None else '; burst: until the last write returned'})",
     ]
     if found.past is not None:
         lines.append(f"read back: {found.past.value}")

@@ -29,7 +29,7 @@ def _spread_columns(unit: str, show: Callable[[Any], str]) -> tuple[Column, ...]
         Column(f"min_{unit}", "least", show),
         Column(f"max_{unit}", "most", show),
         Column("cv", "cv %", hundredths),
-        Column("count", "of", whole),
+        Column("count", "values", whole),
     )
 
 

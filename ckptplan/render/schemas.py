@@ -6,6 +6,7 @@ from typing import Any
 
 from ckptplan.render import spectrum_schemas
 from ckptplan.render.fit_schemas import fit
+from ckptplan.render.measure_schemas import benchmarks, saving, storage
 from ckptplan.render.retain_schemas import retention
 from ckptplan.render.run_schemas import online, simulation, whole_run
 from ckptplan.render.scale_schemas import scaling
@@ -164,6 +165,9 @@ def output_schema(name: str) -> dict[str, Any]:
         "online": online,
         "scaling": scaling,
         "retention": retention,
+        "storage": storage,
+        "saving": saving,
+        "benchmarks": benchmarks,
         "fit": fit,
     }
     body = bodies[name]()

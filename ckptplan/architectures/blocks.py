@@ -116,11 +116,10 @@ def heads_of(config: Dimensions, *, own_size: bool = True) -> Heads:
     """Heads of a configuration with the usual keys; ``own_size``: a head_dim that is given counts."""
     hidden, queries = config.size("hidden_size"), config.size("num_attention_heads")
     keys = config.maybe("num_key_value_heads", queries) or 1
-    if config.model_type in ("mistral", "ministral3") and config.value("num_key_value_heads") is None:
-        config.fault("num_key_value_heads", "null, which this family does not allow", f"write {queries}, or the number")
     if queries % keys:
         config.fault("num_key_value_heads", f"{keys:,} does not divide the {queries:,} heads")
-    size = config.maybe("head_dim") if own_size and (config.has("head_dim") or "head_dim" in config.defaulted) else None
+    said = "head_dim" in config.values or "head_dim" in config.defaulted
+    size = config.maybe("head_dim") if own_size and said else None
     return Heads(hidden, queries, keys, size or per_head(config, hidden, queries))
 
 

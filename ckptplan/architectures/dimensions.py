@@ -52,6 +52,22 @@ ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "num_shared_experts": ("n_shared_experts",),
     },
 }
+# Families whose classes refuse null, which means the number of heads, or hidden size over heads, in the others.
+# fmt: off
+_STRICT = (
+    "deepseek_v32", "gemma", "gemma2", "gemma3_text", "glm4", "glm_moe_dsa", "gpt_oss", "llama4_text", "minimax_m2",
+    "ministral3", "nemotron_h", "qwen3_next",
+)
+NEVER_NULL: Mapping[str, tuple[str, ...]] = {
+    "num_key_value_heads": (
+        *_STRICT, "exaone4", "glm4_moe", "glm4_moe_lite", "jamba", "minimax", "mistral", "mixtral", "phimoe",
+        "qwen3_moe", "stablelm", "starcoder2",
+    ),
+    "head_dim": (*_STRICT, "qwen3", "qwen3_vl_text"),
+    "q_lora_rank": ("deepseek_v32", "glm_moe_dsa"),
+    "n_shared_experts": ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
+}
+# fmt: on
 _ABSENT = object()
 _MOST_COMPARED = 500  # keys; no configuration has more
 _ALIKE = 0.9  # num_hiden_layers is 0.97 like num_hidden_layers, v_head_dim 0.89 like head_dim
@@ -90,6 +106,8 @@ class Dimensions:
     def maybe(self, key: str, derived: int | None = None, least: int = 1) -> int | None:
         """A number that may be null: then the derived one."""
         value = self.value(key)
+        if value is None and self.model_type in NEVER_NULL.get(key, ()):
+            self.fault(key, "null, which this family does not allow", "write the number")
         return derived if value is None else self._checked(key, value, least)
 
     def flag(self, key: str, default: bool = False) -> bool:

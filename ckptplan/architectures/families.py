@@ -114,14 +114,15 @@ def _unknown(name: object, config: Mapping[str, Any], source: str) -> Problem:
 
 
 def _quantization(config: Dimensions) -> Quantization | None:
-    """How the published files hold the weights, where that is one of the two forms that can be reckoned."""
+    """How the published files hold the weights; ``other`` is a form that is not reckoned."""
     group = config.group("quantization_config")
-    method = group.values.get("quant_method")
+    if not group.values:
+        return None
+    method, block = group.values.get("quant_method"), group.values.get("weight_block_size")
     if method == "mxfp4":
         return Quantization("mxfp4")
-    block = group.values.get("weight_block_size")
     if method != "fp8" or not isinstance(block, list) or len(block) != 2 or not _usual(group.values):
-        return None
+        return Quantization("other")
     sizes = [size for size in block if isinstance(size, int) and not isinstance(size, bool) and 0 < size <= 1 << 20]
     if len(sizes) != 2:
         group.fault("weight_block_size", "is not two positive numbers")

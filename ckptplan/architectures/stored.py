@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ckptplan.cost.architecture import Architecture, TensorKind, Tensors
+from ckptplan.errors import InputError
 
 _MXFP4_GROUP = 32  # elements that share a scale of one byte
 _WIDE = (TensorKind.ROUTER, TensorKind.NORM, TensorKind.OTHER, TensorKind.EMBEDDING, TensorKind.HEAD)
@@ -33,6 +34,11 @@ def stored(architecture: Architecture) -> Stored:
     form = architecture.quantization
     if form is None:
         return Stored(0, 0, 0, everything, 2 * everything)
+    if form.method not in ("fp8", "mxfp4"):
+        raise InputError(
+            f"how the files of {architecture.source or architecture.family} hold quantized weights is not known",
+            hint="fp8 in blocks and mxfp4 are; the number of parameters is not concerned",
+        )
     if form.method == "mxfp4":
         few = sum(t.total for t in held if t.kind is TensorKind.EXPERT and len(t.shape) - (t.experts > 1) == 2)
         scales, half = few // _MXFP4_GROUP, everything - few

@@ -92,7 +92,7 @@ class Experts(NamedTuple):
 class Quantization(NamedTuple):
     """How published files hold most weights: in fewer bits, with one scale for each block."""
 
-    method: str  # fp8 or mxfp4
+    method: str  # fp8, mxfp4, or other: a form that is not reckoned
     block: tuple[int, int] = (128, 128)  # rows and columns that share a scale; fp8 alone
 
 

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Sequence
 
 from ckptplan.errors import printable
 from ckptplan.fit.record import LeftOut
-from ckptplan.readers.column_roles import MOST_COLUMNS
+from ckptplan.readers.column_roles import MOST_COLUMNS, ROLES, plain
 from ckptplan.readers.files import LONGEST_LINE, Line, TextLines, refused
 
 CHUNK_ROWS = 50_000  # rows that are held as text at one time
 LONGEST_CELL = 500  # characters that are kept of a cell
 _MOST_LINES = 50  # of one quoted cell
 _SEPARATORS = ",;\t|"
+_CLOCK = re.compile(r"[0-9]{1,2}:")  # the second part of a stamp, no column of its own
+_MOMENT = re.compile(r"[0-9]+(?:\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?")
 _VALUE = re.compile(r"[-+.]?[0-9]|(?:nan|inf)\b|true$|false$", re.IGNORECASE)
 
 
@@ -36,6 +38,7 @@ class Delimited:
             long = f"; its first line has more than {LONGEST_LINE:,} bytes" if self._lines.too_long else ""
             raise refused(path, f"holds no line of a table{long}", "is this the right file?")
         self.separator = separator_of(first.text)
+        self._split_at = None if self.separator == " " else self.separator  # None: at any number of blanks
         if first.text.count(self.separator) >= MOST_COLUMNS:
             count = first.text.count(self.separator) + 1
             raise refused(path, f"{count:,} columns; {MOST_COLUMNS:,} are the most", "is this the right file?")
@@ -77,7 +80,7 @@ class Delimited:
     def _rows(self) -> Iterator[list[str]]:
         wanted = len(self.names)
         for text in self._joined():
-            cells = text.split(self.separator) if '"' not in text else self._split(text)
+            cells = self._split(text) if '"' in text else text.split(self._split_at)
             if len(cells) != wanted:
                 while len(cells) > wanted and not cells[-1].strip():
                     cells.pop()
@@ -117,6 +120,8 @@ class Delimited:
                     yield text
 
     def _split(self, text: str) -> list[str]:
+        if self._split_at is None:
+            return text.split()
         try:
             return next(csv.reader([text], delimiter=self.separator), [])
         except csv.Error:  # a cell longer than the csv module takes
@@ -129,6 +134,11 @@ class Delimited:
 
 
 def separator_of(text: str) -> str:
-    """The separator that a line has most of, quoted cells left aside; a comma if it has none."""
+    """The separator that a line has most of, quoted cells left aside; blanks between times; a comma if it has none."""
     bare = re.sub(r'"[^"]*"', "", text)
-    return max(_SEPARATORS, key=bare.count)
+    best = max(_SEPARATORS, key=bare.count)
+    words = bare.split(maxsplit=MOST_COLUMNS)
+    if best in bare or len(words) < 2 or _CLOCK.match(words[1]):
+        return best if best in bare else ","
+    known = {name for names in ROLES.values() for name in names}
+    return " " if all(_MOMENT.fullmatch(word) or plain(word) in known for word in words[:2]) else ","

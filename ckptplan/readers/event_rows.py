@@ -24,6 +24,8 @@ _MOST_JUDGED = 100_000
 _SAMPLE = 2_000
 _NO_UNITS = ("cycles", "megacycles")
 
+NOT_NOTED = "not noted"  # the cause of a row that names none
+
 Cells = Mapping[str, Sequence[str]]  # role -> texts of equal number
 
 
@@ -61,7 +63,7 @@ class EventRows:
         category = cells.get("category") or [""] * len(texts)
         if not np.isnan(numbers(category)).any():  # a grade of severity says no kind
             category = [""] * len(texts)
-        cause = cells.get("cause") or category
+        cause = [text.strip() or NOT_NOTED for text in cells.get("cause") or category]
         outcome = self._failed(cells) if self._gaps else self._outcomes(category, cause)
         node = self.nodes.codes(cells["node"]) if "node" in cells else np.full(len(texts), -1, np.int32)
         codes = (outcome, self.causes.codes(cause), node)
@@ -91,7 +93,7 @@ class EventRows:
 
     def _ends(self, cells: Cells, rows: int) -> tuple[Stamps, Floats]:
         end = Stamps(np.full(rows, np.nan), np.ones(rows, bool))
-        if self._begin == "start" and "end" in cells:
+        if not self._gaps and "end" in cells:
             end = self._stamps("end", [text.strip() for text in cells["end"]])
         elapsed = np.full(rows, np.nan)
         if "duration" in cells and not self._gaps:
@@ -200,11 +202,21 @@ class EventRows:
         kept &= inside
         report.overlaps(start_s[kept], end_s[kept], codes.node[kept])
         names = self.nodes.names() if "node" in self.roles else ()
+        used, cause = np.unique(codes.cause[kept], return_inverse=True)
+        causes = self.causes.names()
         return Outages(
-            start_s[kept], end_s[kept], codes.outcome[kept], codes.node[kept], codes.cause[kept], self.causes.names(),
-            self._units(names, report), np.array([window[0]]), np.array([window[1]]),
-            self.options.watched_until is None, names,
-        )  # fmt: skip
+            start_s=start_s[kept],
+            end_s=end_s[kept],
+            outcome=codes.outcome[kept],
+            unit=codes.node[kept],
+            cause=cause.astype(np.int32),
+            causes=tuple(causes[one] for one in used),
+            units=self._units(names, report),
+            from_s=np.array([window[0]]),
+            until_s=np.array([window[1]]),
+            ends_at_last=self.options.watched_until is None,
+            unit_names=names,
+        )
 
     def _window(self, start_s: Floats, by: Clock, report: Report) -> tuple[float, float]:
         calendar = self._styles[self._begin].calendar

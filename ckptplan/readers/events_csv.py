@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ckptplan.fit.record import FailureRecord
@@ -12,12 +13,18 @@ from ckptplan.readers.files import refused
 from ckptplan.readers.options import RecordOptions
 
 NAME = "CSV"
+_GAP = re.compile(r"[0-9][0-9_.eE+]{0,30} ?(?:ms|s|min|h|d|day|days|hours?|minutes?|seconds?|weeks?)")
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.]{5,18}(?:Z|[+-][0-9:]{4,5})?)?")
 
 
 def looks_like(head: bytes) -> bool:
-    """Whether the first line names a column of times."""
+    """Whether the first line names a column of times, or the first lines are one time or one gap each."""
     names = header_of(head)
-    return bool(names) and has_times(roles_of(names, {}, ""))
+    if names:
+        return has_times(roles_of(names, {}, ""))
+    lines = [line.partition("#")[0].strip() for line in head.decode("utf-8-sig", "replace").splitlines()[:20]]
+    lines = [line for line in lines if line]
+    return bool(lines) and all(_GAP.fullmatch(line) or _STAMP.fullmatch(line) for line in lines[:-1] or lines)
 
 
 def header_of(head: bytes) -> list[str]:
@@ -61,6 +68,5 @@ def _roles_without_header(table: Delimited) -> dict[str, Column]:
     """One column is gaps or times, as its first value is; of several, the first two are start and end."""
     first = table.first_cells()
     if len(first) == 1:
-        dated = len(first[0]) > 7 and not first[0][4:5].isdigit() and ("-" in first[0] or "/" in first[0])
-        return {"time" if dated else "gap": Column(0, table.names[0])}
+        return {"time" if _STAMP.fullmatch(first[0]) else "gap": Column(0, table.names[0])}
     return {"start": Column(0, table.names[0]), "end": Column(1, table.names[1])}

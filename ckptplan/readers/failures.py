@@ -75,9 +75,9 @@ def recognised(start: bytes, options: RecordOptions | None = None) -> str | None
     """The format of a file by its first bytes; None for an unknown one."""
     if not start.strip():
         return None
+    if _not_failures(start) is not None:
+        return None
     for name in FORMATS:
-        if _not_failures(start):
-            return None
         if _module(name).looks_like(start):
             return name
     if options is not None and options.columns:  # the user knows what the columns mean
@@ -123,6 +123,8 @@ def _not_failures(start: bytes) -> tuple[str, str] | None:
             "of users too",
             "name the trace of jobs itself",
         )
+    if {"avail", "timelimit", "cpus", "free_mem"} <= set(names):
+        return "is a listing of sinfo, nodes at one moment, not a record of failures", "take sacctmgr show event"
     few = start[:8192]
     if b'"fio version"' in few or b"\nfio-" in few[:600] or b": (g=0): rw=" in few[:600]:
         return "is the output of fio, not a record of failures", "read it with ckptplan measure import"

@@ -14,6 +14,7 @@ import numpy as np
 
 from ckptplan.fit.record import Codes, FailureRecord, Outages, Outcome
 from ckptplan.readers.delimited import Delimited
+from ckptplan.readers.event_rows import NOT_NOTED
 from ckptplan.readers.files import refused
 from ckptplan.readers.moments import Style, numbers, read_times, spans, watched
 from ckptplan.readers.numbered import Numbered
@@ -84,7 +85,7 @@ def _cause(cells: tuple[str, ...]) -> str:
         text = cell.strip()
         if text:
             return group if text == group else f"{group}: {text}"
-    return "not noted"
+    return NOT_NOTED
 
 
 def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRecord:

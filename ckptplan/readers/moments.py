@@ -80,6 +80,8 @@ def style_of(sample: Sequence[str], column: str, path: str, unit: str | None, da
         shown = ascii(sample[0][:40]) if sample else "nothing"
         hint = "write ISO 8601 such as 2024-07-01T12:00:00Z, m/d/yyyy H:MM, or numbers with --unit"
         raise refused(path, f"the column {column} holds no times: {shown}", hint)
+    if all(_DAY.fullmatch(text) for text in sample):
+        return Style("iso", said=f"{column}: dates without a time of day, read as midnight; gaps are whole days")
     return Style("iso")
 
 

@@ -22,8 +22,13 @@ def looks_like(head: bytes) -> bool:
         roles = roles_of(names, {}, "")
         return {"start", "end"} <= set(roles) and not {"time", "gap"} & set(roles)
     lines = [line for line in head.decode("utf-8", "replace").splitlines()[:20] if line.strip() and line[0] != "#"]
-    cells = [[cell.strip() for cell in line.split(separator_of(line))[:2]] for line in lines[:-1] or lines]
+    cells = [_two(line) for line in lines[:-1] or lines]
     return bool(cells) and all(len(pair) == 2 and _in_order(pair) for pair in cells)
+
+
+def _two(line: str) -> list[str]:
+    separator = separator_of(line)
+    return [cell.strip() for cell in line.split(None if separator == " " else separator)[:2]]
 
 
 def _in_order(pair: list[str]) -> bool:

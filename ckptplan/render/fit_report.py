@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ckptplan.errors import printable
 from ckptplan.fit.counting import Per
 from ckptplan.fit.findings import law_sentence, names_of
-from ckptplan.fit.fitting import FEWEST_FOR_A_LAW, FEWEST_FOR_A_TREND, Fitted, Rate, per_gpu
+from ckptplan.fit.fitting import FEWEST_FOR_A_LAW, FEWEST_FOR_A_TREND, Fitted, Rate, Trend, per_gpu
 from ckptplan.fit.planning import RecordedFailures
 from ckptplan.render.fit_sheet import ends_sheet, law_sheet
 from ckptplan.render.numbers import duration, whole
@@ -173,5 +173,14 @@ def _of_trend(fitted: Fitted) -> str:
         f"trend: {'the rate changes' if trend.changes else 'none found'} (Laplace {trend.laplace.u:.3g}, p "
         f"{trend.laplace.p_value:.2g}; Crow-AMSAA exponent {power.shape:.3g}, {power.shape_low:.3g} to "
         f"{power.shape_high:.3g}, growth {power.growth:.3g}, p {power.trend_p_value:.2g}; together p "
-        f"{trend.p_value:.2g})"
+        f"{trend.p_value:.2g}){_at_end(trend)}"
     )
+
+
+def _at_end(trend: Trend) -> str:
+    """What the power law says of now, which matters only where the rate changes."""
+    power = trend.power_law
+    if not trend.changes or not power.mtbf_at_end < float("inf"):
+        return ""
+    limits = f"{format_time(power.mtbf_exact_low)} to {format_time(power.mtbf_exact_high)}"
+    return f"; by the power law the MTBF at the end is {format_time(power.mtbf_at_end)} ({limits})"

@@ -117,16 +117,20 @@ def heads_of(config: Dimensions, *, own_size: bool = True) -> Heads:
     hidden, queries = config.size("hidden_size"), config.size("num_attention_heads")
     keys = config.maybe("num_key_value_heads", queries) or 1
     if queries % keys:
-        config.fault("num_key_value_heads", f"{keys:,} does not divide the {queries:,} heads")
+        config.contradiction(
+            ("num_key_value_heads", "num_attention_heads"), f"{keys:,} does not divide the {queries:,} heads"
+        )
     said = "head_dim" in config.values or "head_dim" in config.defaulted
     size = config.maybe("head_dim") if own_size and said else None
     return Heads(hidden, queries, keys, size or per_head(config, hidden, queries))
 
 
-def per_head(config: Dimensions, hidden: int, queries: int) -> int:
+def per_head(
+    config: Dimensions, hidden: int, queries: int, keys: tuple[str, str] = ("hidden_size", "num_attention_heads")
+) -> int:
     """Width of a head where it follows from the hidden size."""
     if hidden % queries:
-        config.fault("hidden_size", f"{hidden:,} is not a multiple of the {queries:,} heads")
+        config.contradiction(keys, f"{hidden:,} is not a multiple of the {queries:,} heads")
     return max(1, hidden // queries)
 
 

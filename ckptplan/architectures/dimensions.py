@@ -69,6 +69,7 @@ NEVER_NULL: Mapping[str, tuple[str, ...]] = {
 }
 # fmt: on
 _ABSENT = object()
+_LAYER_KEYS = ("num_hidden_layers", "depth")
 _MOST_COMPARED = 500  # keys; no configuration has more
 _ALIKE = 0.9  # num_hiden_layers is 0.97 like num_hidden_layers, v_head_dim 0.89 like head_dim
 
@@ -128,7 +129,8 @@ class Dimensions:
             return ()
         wrong = next((v for v in value if not _is_integer(v) or not 0 <= v < most), _ABSENT)
         if wrong is not _ABSENT:
-            self.fault(key, f"{shown(wrong)} is not the number of a layer", f"layers are 0 to {most - 1:,} here")
+            known = f"layers are 0 to {most - 1:,} here"
+            self.contradiction((key, *_LAYER_KEYS), f"{shown(wrong)} is not the number of a layer", known)
             return ()
         return tuple(value)
 
@@ -139,7 +141,7 @@ class Dimensions:
             return None
         if not isinstance(value, list) or len(value) != length:
             found = f"a list of {len(value):,}" if isinstance(value, list) else shown(value)
-            self.fault(key, f"{found}, where each of the {length:,} layers has one word")
+            self.contradiction((key, *_LAYER_KEYS), f"{found}, where each of the {length:,} layers has one word")
             return None
         known = tuple(allowed)
         wrong = next((v for v in value if v not in known), None)
@@ -195,6 +197,12 @@ class Dimensions:
         name = f"{self.group_name}{key}"
         if not any(problem.key == name for problem in self.problems):
             self.problems.append(Problem(message, Place(self.source) if self.source else None, name, hint))
+
+    def contradiction(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> None:
+        """A fault of the first key by what the others say, unless one of them is at fault itself."""
+        wrong = {problem.key for problem in self.problems}
+        if not any(f"{self.group_name}{key}" in wrong for key in keys):
+            self.fault(keys[0], message, hint)
 
     def check(self) -> None:
         """Raise what was found, 20 faults and a count at most."""

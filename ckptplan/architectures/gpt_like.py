@@ -30,8 +30,11 @@ def _heads(config: Dimensions, hidden: str, queries: str, keys: int | None = Non
     width, number = config.size(hidden), config.size(queries)
     kept = keys or number
     if number % kept:
-        config.fault(queries, f"{number:,} is not a multiple of the {kept:,} key-value heads")
-    return Heads(width, number, kept, per_head(config, width, number))
+        config.contradiction(
+            (queries, "num_kv_heads", "num_key_value_heads"),
+            f"{number:,} is not a multiple of the {kept:,} key-value heads",
+        )
+    return Heads(width, number, kept, per_head(config, width, number, (hidden, queries)))
 
 
 def _model(

@@ -82,7 +82,9 @@ def _listed(group: Dimensions, at: At) -> tuple[At, At]:
     most = len(at.layers) + 1
     lists = [group.numbers(key, most) for key in ("full_attn_layers", "kda_layers")]
     if sorted(number for listed in lists for number in listed) != list(range(1, most)):
-        group.fault("full_attn_layers", f"and kda_layers do not hold each layer from 1 to {most - 1:,} once")
+        group.contradiction(
+            ("full_attn_layers", "kda_layers"), f"and kda_layers do not hold each layer from 1 to {most - 1:,} once"
+        )
         return at, at.only(())
     full, linear = (at.only(tuple(sorted(number - 1 for number in listed))) for listed in lists)
     return full, linear

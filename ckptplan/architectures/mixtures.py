@@ -44,7 +44,11 @@ def after_the_first(config: Dimensions, layers: int) -> tuple[int, ...]:
         return tuple(range(min(first, layers), layers))
     sparse = tuple(n for n, kind in enumerate(kinds) if kind == "sparse")
     if "first_k_dense_replace" in config.values and sparse != tuple(range(first, layers)):
-        config.fault("mlp_layer_types", f"disagrees with first_k_dense_replace = {first}", "keep one of the two")
+        config.contradiction(
+            ("mlp_layer_types", "first_k_dense_replace"),
+            f"disagrees with first_k_dense_replace = {first}",
+            "keep one of the two",
+        )
     return sparse
 
 
@@ -173,7 +177,7 @@ def routed(config: Dimensions, number_key: str, per_token_key: str) -> tuple[int
     """Experts of a layer, and how many of them a token uses."""
     number, per_token = config.size(number_key), config.size(per_token_key)
     if per_token > number:
-        config.fault(per_token_key, f"{per_token:,} of {number:,} experts")
+        config.contradiction((per_token_key, number_key), f"{per_token:,} of {number:,} experts")
     return number, per_token
 
 

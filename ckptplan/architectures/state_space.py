@@ -84,7 +84,9 @@ def mamba(config: Dimensions) -> Draft:
     hidden, layers = config.size("hidden_size"), config.size("num_hidden_layers")
     width = config.size("expand") * hidden
     if config.has("intermediate_size") and config.size("intermediate_size") != width:
-        config.fault("intermediate_size", f"is not expand x hidden_size, {width:,}", "leave it out")
+        config.contradiction(
+            ("intermediate_size", "expand", "hidden_size"), f"is not expand x hidden_size, {width:,}", "leave it out"
+        )
     inner = Inner(hidden, width, config.size("state_size"), config.size("conv_kernel"), _rank(config, "time_step_rank"))
     flags = {"bias": config.flag("use_bias"), "conv_bias": config.flag("use_conv_bias")}
     at = At("backbone.layers.{}.", tuple(range(layers)))
@@ -103,7 +105,10 @@ def mamba2(config: Dimensions) -> Draft:
         config.size("conv_kernel"),
     )
     if config.size("expand") * hidden != w.heads * w.size:
-        config.fault("num_heads", f"x head_dim is {w.heads * w.size:,}, not expand x hidden_size")
+        config.contradiction(
+            ("num_heads", "head_dim", "expand", "hidden_size"),
+            f"x head_dim is {w.heads * w.size:,}, not expand x hidden_size",
+        )
     flags = {"bias": config.flag("use_bias"), "conv_bias": config.flag("use_conv_bias")}
     at = At("backbone.layers.{}.", tuple(range(layers)))
     return _alone(config, hidden, layers, mamba2_mixer(at.under("mixer"), w, **flags))
@@ -134,7 +139,7 @@ def _rank(config: Dimensions, key: str) -> int:
 def _periodic(config: Dimensions, period: str, offset: str, layers: int) -> tuple[int, ...]:
     every, first = config.size(period), config.count(offset)
     if first >= every:
-        config.fault(offset, f"{first:,} is not below {period} = {every:,}")
+        config.contradiction((offset, period), f"{first:,} is not below {period} = {every:,}")
     return tuple(range(first, layers, every))
 
 
@@ -252,6 +257,6 @@ def _pattern(config: Dimensions) -> tuple[str, ...]:
         kinds = ("mamba",)
     else:
         kinds = tuple(_LETTERS[letter] for letter in text)
-    if config.has("num_hidden_layers") and not config.problems and config.size("num_hidden_layers") != len(kinds):
-        config.fault("num_hidden_layers", f"is not the {len(kinds):,} layers of {key}")
+    if config.has("num_hidden_layers") and config.size("num_hidden_layers") != len(kinds):
+        config.contradiction(("num_hidden_layers", key), f"is not the {len(kinds):,} layers of {key}")
     return kinds

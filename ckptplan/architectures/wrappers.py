@@ -83,7 +83,7 @@ def _patches(config: Dimensions) -> int:
     """Patches along one side of an image."""
     image, patch = config.size("image_size"), config.size("patch_size")
     if image < patch:
-        config.fault("image_size", f"{image:,} is below patch_size = {patch:,}")
+        config.contradiction(("image_size", "patch_size"), f"{image:,} is below patch_size = {patch:,}")
     return max(1, image // patch)
 
 
@@ -160,7 +160,7 @@ def qwen3_vl(text_type: str, build: Callable[[Dimensions], Draft]) -> Callable[[
         vision = config.group("vision_config", "qwen3_vl_vision")
         text = next(t.shape[1] for t in draft.tensors if t.kind is TensorKind.EMBEDDING)
         if vision.size("out_hidden_size") != text:
-            vision.fault("out_hidden_size", f"is not the width of the language model, {text:,}")
+            vision.contradiction(("out_hidden_size",), f"is not the width of the language model, {text:,}")
         return draft._replace(tensors=[*draft.tensors, *_qwen_tower(vision, text)])
 
     return family
@@ -168,7 +168,7 @@ def qwen3_vl(text_type: str, build: Callable[[Dimensions], Draft]) -> Callable[[
 
 def _qwen_tower(config: Dimensions, text: int) -> Parts:
     hidden, heads, depth = config.size("hidden_size"), config.size("num_heads"), config.size("depth")
-    widths = Heads(hidden, heads, heads, per_head(config, hidden, heads))
+    widths = Heads(hidden, heads, heads, per_head(config, hidden, heads, ("hidden_size", "num_heads")))
     patch, outside = config.size("patch_size"), At("model.visual.")
     joined = hidden * config.size("spatial_merge_size") ** 2
     at = At("model.visual.blocks.{}.", (), depth)

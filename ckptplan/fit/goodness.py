@@ -50,11 +50,12 @@ def goodness(
     Notes
     -----
     Up to 300 times: the Anderson-Darling distance from the Kaplan-Meier estimate to the law, with a parametric
-    bootstrap: failures drawn from the fitted law, ends of observation from the Kaplan-Meier estimate of the censoring, and
-    the law fitted again to every sample (Stute, Gonzalez Manteiga and Presedo Quindimil 1993; Hjort 1990 for
+    bootstrap: failures drawn from the fitted law, ends of observation from the Kaplan-Meier estimate of the censoring,
+    and the law fitted again to every sample (Stute, Gonzalez Manteiga and Presedo Quindimil 1993; Hjort 1990 for
     censored samples). More times: counts in cells, `ckptplan.fit.goodness_cells.cells_test`.
 
-    Measured at 5 % over all four laws, a third of the times censored: a true law is rejected in 4 to 6 % of samples.
+    Measured at 5 %, with a third to a half of the times censored: a true law is rejected in 1 to 4 % of samples of 30
+    and 2 to 5 % of samples of 100, the log-normal least often, and by the cells in 4 to 6 %.
     """
     s = sample(time, failed)
     if s.failures < _FEWEST or not fit.converged:

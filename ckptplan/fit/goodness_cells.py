@@ -33,10 +33,10 @@ def cells_test(fit: LawFit, s: Sample) -> tuple[str, float, float, str]:
     -----
     With O failures in a cell, E expected there (the cumulative hazard run through in it, over all times), G the
     derivatives of E by the parameters and I their information, the differences O - E have the covariance
-    ``diag(E) - G I^-1 G'``; the quadratic form with its inverse is chi-squared (Akritas 1988; Hjort 1990; Bagdonavicius,
-    Kruopis and Nikulin 2011, section 2). The parameters come from the times themselves, not from the
-    counts. Directions that the fit has used up, with less than 5 % of their variance left, are not tested. Cells have equal
-    E, ``2 d^0.4`` of them for d failures, with five or more in each, at most 30.
+    ``diag(E) - G I^-1 G'``; the quadratic form with its inverse is chi-squared (Akritas 1988; Hjort 1990;
+    Bagdonavicius, Kruopis and Nikulin 2011, section 2). The parameters come from the times themselves, not from the
+    counts. Directions that the fit has used up, with less than 5 % of their variance left, are not tested. Cells have
+    equal E, ``2 d^0.4`` of them for d failures, with five or more in each, at most 30.
     """
     number = int(min(_MOST, s.failures // _EXPECTED, np.round(2.0 * s.failures**0.4)))
     if number < 3:

@@ -121,6 +121,10 @@ def recent_part(instants: npt.ArrayLike, end: float, until_failure: bool = False
     (binary segmentation, Scott and Knott 1974, of its last part only). The first test alone decides whether a record of
     constant rate is cut at all, so looking again does not raise that error. Parts with fewer than five failures are not
     cut further. The failure at the start is not counted: it was chosen for being there.
+
+    Good for a rate that jumped. Where it drifts, the part lags behind: of 200 failures of a power law with b = 0.6 its
+    95 % interval holds the MTBF at the end in 55 % of records (that of the whole record: none). There the limits of
+    `ckptplan.fit.power_law.power_law` hold it, if its form fits.
     """
     t = checked_instants(instants, end)
     observed = float(t[-1]) if until_failure and t.size else float(end)

@@ -91,10 +91,12 @@ def stage_parameters(
     return tuple(stages)
 
 
-def uneven_cuts(architecture: Architecture, tensor: int, pipeline: int, *, expert: int = 1) -> tuple[str, ...]:
+def uneven_cuts(
+    architecture: Architecture, tensor: int, pipeline: int, *, expert: int = 1, layers: tuple[int, ...] = ()
+) -> tuple[str, ...]:
     """Sentences on what does not divide evenly, so that the busiest rank was counted."""
     notes = []
-    if architecture.layers % pipeline:
+    if architecture.layers % pipeline and not layers:
         notes.append(
             f"{architecture.layers:,} layers over {pipeline:,} stages: the first {architecture.layers % pipeline:,} "
             "take one more; Megatron wants an even split or an explicit one"

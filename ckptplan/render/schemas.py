@@ -11,6 +11,7 @@ from ckptplan.render.retain_schemas import retention
 from ckptplan.render.run_schemas import online, simulation, whole_run
 from ckptplan.render.scale_schemas import scaling
 from ckptplan.render.schema_parts import COUNT, MAYBE, SHARE, STEPS, TEXT, TEXTS, TIME, object_of, or_null
+from ckptplan.render.size_schemas import architecture
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MAYBE_SHARE = or_null(SHARE)
@@ -151,6 +152,7 @@ def _size() -> dict[str, Any]:
             "size": {"type": "object", "additionalProperties": MAYBE},
             "saves": {"type": "array", "items": {"type": "object"}},
             "tiers": {"type": "array", "items": tier},
+            "architecture": architecture(),
         }
     )
 

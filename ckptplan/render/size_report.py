@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ckptplan import __version__
@@ -117,6 +118,7 @@ def size_document(scenario: Scenario, spec: Mapping[str, Any]) -> dict[str, Any]
         },
         "saves": save_sheet(scenario, costs(scenario)).records(),
         "tiers": tier_sheet(scenario, costs_of_tiers(scenario)).records(),
+        "architecture": None if scenario.model.architecture is None else _model_report().model_document(scenario),
     }
 
 
@@ -127,6 +129,8 @@ def report(scenario: Scenario, screen: Screen) -> str:
         screen.paragraph(_answer(scenario)) + "\n",
         screen.table(state_sheet(scenario)),
         screen.lines(_division(scenario)),
+        *(screen.table(sheet) for sheet in _model_sheets(scenario)),
+        screen.lines(_model_facts(scenario)),
         *(screen.table(sheet) for sheet in _cost_sheets(scenario)),
         screen.bullets("What a save without it costs", _losses(scenario)),
         screen.bullets("What is not saved", _omits(scenario)),
@@ -140,7 +144,8 @@ def markdown(scenario: Scenario) -> str:
     parts = [
         f"## {_answer(scenario)}\n",
         to_markdown(state_sheet(scenario)),
-        "\n".join(f"- {text}" for text in (*_division(scenario), *_losses(scenario))) + "\n",
+        *(to_markdown(sheet) for sheet in _model_sheets(scenario)),
+        "\n".join(f"- {text}" for text in (*_division(scenario), *_model_facts(scenario), *_losses(scenario))) + "\n",
         *(to_markdown(sheet) for sheet in _cost_sheets(scenario)),
     ]
     return "\n".join(parts)
@@ -173,6 +178,25 @@ def _cost_sheets(scenario: Scenario) -> list[Sheet]:
     saves, tiers = costs(scenario), costs_of_tiers(scenario)
     sheets = [save_sheet(scenario, saves)] if saves else []
     return [*sheets, tier_sheet(scenario, tiers)] if tiers else sheets
+
+
+def _model_report() -> ModuleType:
+    from ckptplan.render import model_report  # few specs name a file of the model
+
+    return model_report
+
+
+def _model_sheets(scenario: Scenario) -> list[Sheet]:
+    architecture = scenario.model.architecture
+    if architecture is None:
+        return []
+    sheets = [_model_report().kind_sheet(architecture)]
+    several = scenario.cluster.layout.pipeline > 1
+    return [*sheets, _model_report().stage_sheet(architecture, scenario)] if several else sheets
+
+
+def _model_facts(scenario: Scenario) -> list[str]:
+    return [] if scenario.model.architecture is None else _model_report().model_facts(scenario)
 
 
 def _answer(scenario: Scenario) -> str:

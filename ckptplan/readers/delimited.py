@@ -13,6 +13,8 @@ from ckptplan.readers.column_roles import MOST_COLUMNS, ROLES, plain
 from ckptplan.readers.files import LONGEST_LINE, Line, TextLines, refused
 
 CHUNK_ROWS = 50_000  # rows that are held as text at one time
+_CHUNK_CELLS = 2_000_000
+_CHUNK_SIZE = 32_000_000  # characters
 LONGEST_CELL = 500  # characters that are kept of a cell
 _MOST_LINES = 50  # of one quoted cell
 _SEPARATORS = ",;\t|"
@@ -49,17 +51,17 @@ class Delimited:
 
     def columns(self, wanted: Sequence[int]) -> Iterator[list[list[str]]]:
         """The cells of some columns, chunk by chunk: one list of texts for each column."""
-        chunk: list[list[str]] = [[] for _ in wanted]
-        pairs = list(zip(chunk, wanted, strict=True))
-        for cells in self._rows():
-            for column, at in pairs:
-                column.append(cells[at][:LONGEST_CELL])
-            if len(chunk[0]) >= CHUNK_ROWS:
-                yield chunk
-                chunk = [[] for _ in wanted]
-                pairs = list(zip(chunk, wanted, strict=True))
-        if chunk[0]:
-            yield chunk
+        most = max(1, min(CHUNK_ROWS, _CHUNK_CELLS // len(self.names)))
+        rows: list[list[str]] = []
+        size = 0
+        for cells, length in self._rows():
+            rows.append(cells)
+            size += length
+            if len(rows) >= most or size > _CHUNK_SIZE:
+                yield _picked(rows, wanted)
+                rows, size = [], 0
+        if rows:
+            yield _picked(rows, wanted)
 
     def first_cells(self) -> list[str]:
         """The cells of the first line where no header stands there."""
@@ -77,7 +79,8 @@ class Delimited:
         """Lines that hold something; a comment is none before the header, and none after it if it is a whole line."""
         return (line for line in self._source if (text := line.text.strip()) and not text.startswith("#"))
 
-    def _rows(self) -> Iterator[list[str]]:
+    def _rows(self) -> Iterator[tuple[list[str], int]]:
+        """The cells of each row, and how long its text is."""
         wanted = len(self.names)
         for text in self._joined():
             cells = self._split(text) if '"' in text else text.split(self._split_at)
@@ -88,19 +91,21 @@ class Delimited:
                     few = len(cells) < wanted
                     self._left[f"rows with {'fewer' if few else 'more'} cells than the header"] += 1
                     continue
-            yield cells
+            yield cells, len(text)
 
     def _joined(self) -> Iterator[str]:
         """Rows as text: one line each, or more where a quoted cell holds line breaks."""
         held: list[str] = []
-        source = self._filled()
         if self._pending is not None:
             yield self._pending.text
-        for line in source:
-            if not held and '"' not in line.text:
-                yield line.text
+        for _, line in self._source:
+            text = line.strip()
+            if not text or text[0] == "#":
                 continue
-            held.append(line.text)
+            if not held and '"' not in line:
+                yield line
+                continue
+            held.append(line)
             if sum(text.count('"') for text in held) % 2 == 0:
                 yield "\n".join(held)
                 held = []
@@ -131,6 +136,16 @@ class Delimited:
         """Some of the names of the columns, for a message."""
         shown = ", ".join(printable(name[:40]) for name in self.names[:20])
         return shown + (f" and {len(self.names) - 20:,} more" if len(self.names) > 20 else "")
+
+
+def _picked(rows: list[list[str]], wanted: Sequence[int]) -> list[list[str]]:
+    columns = list(zip(*rows, strict=True))
+    return [
+        [cell[:LONGEST_CELL] for cell in columns[at]]
+        if max(map(len, columns[at])) > LONGEST_CELL
+        else list(columns[at])
+        for at in wanted
+    ]
 
 
 def separator_of(text: str) -> str:

@@ -46,6 +46,8 @@ class EventRows:
         self._styles: dict[str, Style] = {}
         self._parts: list[tuple[Floats, ...]] = []
         self._judged: dict[tuple[str, str], int] = {}
+        self._graded: bool | None = None
+        self._bare = False  # numbers without a unit of their own were seen
         self._gaps = "gap" in roles and "start" not in roles and "time" not in roles
         spanned = "start" in roles and ("end" in roles or "duration" in roles or "time" not in roles)
         self._begin = "gap" if self._gaps else "start" if spanned else "time"
@@ -61,13 +63,19 @@ class EventRows:
         self._count_bad(texts, seconds)
         end, elapsed = self._ends(cells, len(texts))
         category = cells.get("category") or [""] * len(texts)
-        if not np.isnan(numbers(category)).any():  # a grade of severity says no kind
+        if self._is_graded(category):
             category = [""] * len(texts)
         cause = [text.strip() or NOT_NOTED for text in cells.get("cause") or category]
         outcome = self._failed(cells) if self._gaps else self._outcomes(category, cause)
         node = self.nodes.codes(cells["node"]) if "node" in cells else np.full(len(texts), -1, np.int32)
         codes = (outcome, self.causes.codes(cause), node)
         self._parts.append((seconds, zoned, end.seconds, end.zoned, elapsed, *codes))  # type: ignore[arg-type]
+
+    def _is_graded(self, category: Sequence[str]) -> bool:
+        """Whether the column that may name a kind holds numbers, which are grades of severity and name none."""
+        if self._graded is None and (sample := [text for text in category[:_SAMPLE] if text.strip()]):
+            self._graded = not np.isnan(numbers(sample)).any()
+        return bool(self._graded)
 
     def _stamps(self, role: str, texts: Sequence[str]) -> Stamps:
         if role not in self._styles:
@@ -84,6 +92,7 @@ class EventRows:
         """Lengths of time: numbers in the unit of the column, or with a unit of their own."""
         factor = UNITS_S.get(self.roles[role].unit or self.options.unit or "s", 1.0)
         found = numbers(texts) * factor
+        self._bare |= bool(np.isfinite(found).any())
         for row in np.flatnonzero(np.isnan(found)).tolist():
             try:
                 found[row] = parse_quantity(texts[row], "time")
@@ -167,7 +176,7 @@ class EventRows:
         column = self.roles["gap"]
         if column.name.strip().lower() in _NO_UNITS and self.options.unit is None:
             report.warnings.append(f"{column.name.strip()} are no time: every second below is one of them.")
-        elif column.unit is None and self.options.unit is None:
+        elif self._bare and column.unit is None and self.options.unit is None:
             report.warnings.append("No unit is named for numbers: taken as seconds; give it with --unit.")
         known = ~np.isnan(time_s)
         report.leave(int((time_s < 0).sum()), "negative times")
@@ -188,7 +197,7 @@ class EventRows:
         end_s = np.where(np.isnan(found.end_s), start_s + times.elapsed_s, found.end_s)
         report.order(start_s)
         backwards = end_s < start_s
-        report.count(int(backwards.sum()), "{} end before they start: their ends were dropped, the failures kept.")
+        report.count(int(backwards.sum()), "{} with an end before the start: the end was dropped, the failure kept.")
         end_s = np.where(backwards, np.nan, end_s)
         known = np.isfinite(start_s)
         none = known & (codes.outcome == Outcome.CENSORED)

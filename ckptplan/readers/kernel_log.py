@@ -58,7 +58,7 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
         codes.append(causes.code(f"NVSwitch SXid {match[2]}" if match[1] else xid_text(int(match[2]))))
     report = Report(lines.left_out(), lines.warnings())
     report.leave(rows - len(codes), "lines without an Xid")
-    report.count(boot, "{} have a time since boot, or none with a year: they cannot be joined; write dmesg -T.")
+    report.count(boot, "{} with a time since boot, or without a year, which cannot be joined: write dmesg -T.")
     if not codes:
         report.warnings.append("No line has an Xid: nothing in it says why a job failed.")
     for cause, count in Counter(codes).most_common(10):

@@ -96,7 +96,7 @@ def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRec
     found = spans(read_times(rows.start, _STYLE), read_times(rows.end, _STYLE), elapsed_s, by)
     report.clocks(found)
     off = np.abs(found.end_s - found.start_s - elapsed_s) > 60.0 * _MOST_MINUTES_OFF
-    report.count(int(off.sum()), "{} have a Down Time that is not the time between their stamps: the stamps count.")
+    report.count(int(off.sum()), "{} with a Down Time that is not the time between the stamps: the stamps count.")
     unit, units = _units(rows, options, report, table.path)
     known = np.isfinite(found.start_s)
     report.leave(int((~known).sum()), "rows without a time of failure that can be read")

@@ -126,9 +126,19 @@ def read_times(texts: Sequence[str], style: Style) -> Stamps:
     if style.kind == "number":
         return Stamps(numbers(texts) * style.factor_s, np.ones(len(texts), bool))
     if style.kind == "iso":
-        return parse_stamps([_as_iso(text) for text in texts])
+        return _iso(texts)
     read = _slashed if style.kind == "slashed" else _c_time
     return Stamps(np.array([read(text, style) for text in texts], np.float64), np.zeros(len(texts), bool))
+
+
+def _iso(texts: Sequence[str]) -> Stamps:
+    """ISO 8601, and what differs from it by slashes, or has no time of day."""
+    found = parse_stamps(texts)
+    odd = [row for row in np.flatnonzero(np.isnan(found.seconds)).tolist() if texts[row]]
+    if odd:
+        again = parse_stamps([_as_iso(texts[row]) for row in odd])
+        found.seconds[odd], found.zoned[odd] = again
+    return found
 
 
 def _as_iso(text: str) -> str:

@@ -96,7 +96,9 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
     if not seen.codes:
         report.warnings.append("No line of the watchdog, no warning of NCCL: nothing says why a job failed.")
     undated = sum(not stamp for stamp in seen.stamps)
-    report.count(undated, "{} have no date with a year: they cannot be joined; --since with a date gives the year.")
+    report.count(
+        undated, "{} without a date that has a year, which cannot be joined: --since with a date gives the year."
+    )
     for cause, count in Counter(seen.codes).most_common(10):
         report.facts.append(f"{seen.causes.names()[cause]}: {count:,} line{'' if count == 1 else 's'}.")
     _delays(report, np.array(seen.ran_ms) / 1e3, np.array(seen.timeout_ms) / 1e3)

@@ -10,6 +10,8 @@ from ckptplan.errors import printable
 from ckptplan.fit.record import Codes
 
 _MOST_NAMES = 100_000
+_LONGEST_NAME = 120
+_OTHERS = "(others)"
 
 
 class Numbered:
@@ -24,13 +26,18 @@ class Numbered:
         found = self._number.get(text)
         if found is None:
             if len(self._number) >= self._most:
-                text = "(others)"
+                text = _OTHERS
             found = self._number.setdefault(text, len(self._number))
         return found
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The numbers of many texts, cut to 120 characters each."""
-        return np.fromiter((self.code(text[:120]) for text in texts), np.int32, len(texts))
+        if max(map(len, texts), default=0) > _LONGEST_NAME:
+            texts = [text[:_LONGEST_NAME] for text in texts]
+        for text in dict.fromkeys(texts):
+            self.code(text)
+        other = self._number.get(_OTHERS, 0)
+        return np.fromiter((self._number.get(text, other) for text in texts), np.int32, len(texts))
 
     def names(self) -> tuple[str, ...]:
         """The texts by number, fit to print."""

@@ -45,8 +45,8 @@ class Report:
 
     def clocks(self, found: Spans) -> None:
         """How stamps close to a change of clocks were read."""
-        self.count(found.twice, "{} lie in an hour that came twice when clocks were put back: the first was taken.")
-        self.count(found.skipped, "{} lie in an hour that clocks skipped: is the zone the right one?")
+        self.count(found.twice, "{} in an hour that came twice when clocks were put back: the first was taken.")
+        self.count(found.skipped, "{} in an hour that clocks skipped: is the zone the right one?")
         if found.decided:
             self.facts.append(
                 f"{found.decided:,} stamps in an hour that came twice were decided by the time that elapsed."
@@ -60,7 +60,7 @@ class Report:
         if newest_first:
             self.facts.append("The newest row stands first; rows were put in order of time.")
             back = int((np.diff(known) > 0).sum())
-        self.count(back, "{} are out of order: a stamp may be mistyped; all were put in order of time.")
+        self.count(back, "{} out of order: a stamp may be mistyped; all were put in order of time.")
 
     def overlaps(self, start_s: Floats, end_s: Floats, unit: Codes) -> None:
         """Outages that begin while another one lasts, and those that are there twice."""
@@ -71,7 +71,7 @@ class Report:
             self.facts.append(f"{concurrent:,} outages begin while another one lasts.")
         keys = np.rec.fromarrays([start_s, np.nan_to_num(end_s, nan=-1.0), unit])
         twice = len(keys) - len(np.unique(keys))
-        self.count(twice, "{} repeat the times and the node of another: delete what was noted twice.")
+        self.count(twice, "{} with the times and the node of another row: delete what was noted twice.")
 
     def record(
         self,

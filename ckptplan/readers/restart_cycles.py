@@ -156,7 +156,7 @@ def _say(report: Report, cycles: int, undated: int, again: int) -> None:
     report.facts.append(
         "How the last cycle of a job ended is not in the files: it counts as running, not as a failure."
     )
-    report.count(undated, "{} of cycles have no end: the start of the next cycle is taken, which is too late.")
+    report.count(undated, "{} of cycles without an end: the start of the next cycle is taken, which is too late.")
     if again:
         report.warnings.append(
             f"{again:,} ends of cycles are those of a whole job that was started again: the scheduler's record says "

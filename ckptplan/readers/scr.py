@@ -123,9 +123,9 @@ def _record(path: str, log: _Log, report: Report, options: RecordOptions) -> Fai
     if options.zone is None:
         report.warnings.append(NO_ZONE)
     twice = int(is_repeated(parsed.seconds, by).sum())
-    report.count(twice, "{} lie in an hour that came twice when clocks were put back: the first was taken.")
+    report.count(twice, "{} in an hour that came twice when clocks were put back: the first was taken.")
     report.count(
-        int((np.diff(at_s) < -1.0).sum()), "{} are earlier than the line before: several jobs, or a clock put back."
+        int((np.diff(at_s) < -1.0).sum()), "{} earlier than the line before: several jobs, or a clock put back."
     )
     start_s = np.array([at_s[run.start] for run in runs])
     end_s = np.array([at_s[run.end if run.end >= 0 else run.last] for run in runs])
@@ -135,7 +135,7 @@ def _record(path: str, log: _Log, report: Report, options: RecordOptions) -> Fai
     job = np.array([run.job for run in runs], np.int32)
     cause = causes.codes(words)
     silent = sum(not run.failure and not run.halted for run in runs)
-    report.count(silent, "{} of the log end a run without a word: read the scheduler's record too, it says why.")
+    report.count(silent, "{} at which a run ends without a word: read the scheduler's record too, it says why.")
     report.facts.append("A run that ends without a HALT failed; one that was halted, or finished, did not.")
     kept = np.isfinite(start_s) & np.isfinite(end_s) & (end_s >= start_s)
     report.leave(int((~kept).sum()), "runs that end before they start")

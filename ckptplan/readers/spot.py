@@ -77,7 +77,7 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
     report.leave(odd, "lines that are not a time, add or remove, and a node")
     report.leave(market.again, "nodes added that were there already")
     report.leave(market.unknown, "nodes removed that were not there")
-    report.count(market.back, "{} are earlier than a row before: times were taken as they stand.")
+    report.count(market.back, "{} earlier than a row before: times were taken as they stand.")
     return _record(path, market, rows + lines.too_long, report, options)
 
 
@@ -89,7 +89,9 @@ def _record(path: str, market: _Market, rows: int, report: Report, options: Reco
         market.stretch(since, max(since, end_s), node, Outcome.CENSORED)
     start_s, ends_s = np.array(market.start), np.array(market.end)
     outcome, nodes = np.array(market.outcome, np.int32), np.array(market.node, np.int32)
-    report.count(int((ends_s < start_s).sum()), "{} were removed before they were added: their times are exchanged.")
+    report.count(
+        int((ends_s < start_s).sum()), "{} of nodes removed before they were added: their times are exchanged."
+    )
     report.facts.append(f"{removed:,} nodes were removed, each a preemption; {remaining:,} were there at the end.")
     if given is None:
         report.facts.append("The trace is taken to end with its last row.")

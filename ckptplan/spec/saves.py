@@ -171,7 +171,7 @@ def _refuse_asynchronous_keys(record: Record, path: str, mode: Mode) -> None:
 def _needs_a_rate(record: Record, path: str, mode: Mode) -> None:
     """A time that is not given must follow from the storage."""
     wanted = "flush" if mode is Mode.ASYNCHRONOUS else "stall"
-    if not record.fields.may_have(path, wanted) and not record.fields.may_have("storage", *_WRITE_KEYS):
+    if not record.fields.may_have(path, wanted) and not record.fields.may_have("storage", *_WRITE_KEYS, "measured"):
         record.fields.fault(
             path,
             f"{wanted} is not given, and no write bandwidth gives it",

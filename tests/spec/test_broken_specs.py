@@ -9,9 +9,10 @@ from ckptplan.spec.reading import read_spec
 from tests.spec.broken import BROKEN, GOOD, Broken
 from tests.spec.broken_fault_rules import BROKEN_FAULTS
 from tests.spec.broken_faults import spectrum
+from tests.spec.broken_record import BROKEN_RECORD
 from tests.spec.broken_run import BROKEN_RUN
 
-ROWS = [*BROKEN, *BROKEN_RUN, *BROKEN_FAULTS]
+ROWS = [*BROKEN, *BROKEN_RUN, *BROKEN_FAULTS, *BROKEN_RECORD]
 
 
 @pytest.mark.parametrize("text", [GOOD, spectrum()])

@@ -1,0 +1,66 @@
+"""What a user says of a Slurm record: zone, which jobs count, and how states are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ckptplan.errors import InputError, Problem
+from ckptplan.fit.record import Outcome
+from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.stamps import clock, parse_stamps, to_utc
+
+COMMAND = (
+    "sacct -D -X -P -o JobID,JobIDRaw,State,ExitCode,Submit,Start,End,ElapsedRaw,NNodes,AllocTRES,NodeList,Reason"
+    " --starttime 2026-01-01"
+)
+NOT_OUR_FAULT = (2, 126, 127, 130)  # wrong usage, not executable, not found, stopped by Ctrl-C: nothing broke
+SHORTEST_FAILED_S = 600.0
+
+
+@dataclass(frozen=True)
+class SlurmOptions:
+    """Defaults suit a training cluster; ``outcomes`` judges states otherwise, by their full names.
+
+    ``fail_exit_codes`` are the exit codes (128 + signal for a signal) with which FAILED counts as a failure; None is
+    all but those of wrong usage. Names may hold the wildcards * and ?.
+    """
+
+    zone: str | None = None
+    report_s: float | None = None  # when the record was printed, in UTC: running jobs are censored there
+    fail_exit_codes: tuple[int, ...] | None = None
+    minimum_run_s: float = SHORTEST_FAILED_S  # FAILED and OUT_OF_MEMORY of shorter runs are the user's own
+    outcomes: tuple[tuple[str, Outcome], ...] = ()  # ("REQUEUED", Outcome.FAILURE); root's: "CANCELLED by root"
+    job_name: str | None = None
+    user: str | None = None
+    account: str | None = None
+    partition: str | None = None
+    jobs: tuple[str, ...] = ()  # job ids; of an array or a heterogeneous job also the id without its task
+    nodes_least: int = 0
+    delimiter: str | None = None  # of sacct; None finds it in the header
+    nodes: int | None = None  # nodes of the cluster, for sacctmgr show event
+
+
+def slurm_options(options: Any) -> SlurmOptions:
+    """The options of this room, from themselves or from those of all readers."""
+    if isinstance(options, SlurmOptions):
+        return options
+    if not isinstance(options, RecordOptions):
+        return SlurmOptions()
+    own = options.slurm if isinstance(options.slurm, SlurmOptions) else SlurmOptions()
+    zone = own.zone or options.zone
+    report_s = own.report_s if own.report_s is not None else _seconds(options.watched_until, zone)
+    return replace(own, zone=zone, report_s=report_s, nodes=own.nodes or options.units)
+
+
+def _seconds(moment: str | float | None, zone: str | None) -> float | None:
+    """A stamp or plain seconds since 1970."""
+    if moment is None or isinstance(moment, (int, float)):
+        return moment
+    at = float(to_utc(parse_stamps([moment.strip()]), clock(zone))[0])
+    if np.isnan(at):
+        hint = "write a time such as 2026-11-30T12:00:00"
+        raise InputError(Problem("the end of watching is no time of a calendar", hint=hint))
+    return at

@@ -1,0 +1,17 @@
+"""Counts and sentences of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ckptplan.readers.slurm.options import COMMAND
+
+
+def counted(number: int, noun: str = "row") -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sentences(texts: Iterable[str]) -> tuple[str, ...]:
+    """With a capital and a full stop, except after a command, which people copy."""
+    return tuple(text[:1].upper() + text[1:] + ("" if text.endswith((COMMAND, ".")) else ".") for text in texts)

@@ -10,6 +10,7 @@ from ckptplan.errors import InputError, Place, Problem, printable
 
 MOST_LAYERS = 10_000
 MOST_PROBLEMS = 20
+PARAMETERS = "write parameters: with the count of the model's card instead"
 
 _MOST = 10_000_000  # of any dimension that is not below
 _BOUNDS = {
@@ -68,6 +69,29 @@ NEVER_NULL: Mapping[str, tuple[str, ...]] = {
     "n_shared_experts": ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
 }
 # fmt: on
+# Flags that add tensors: true, and unknown to the family, they would make the count wrong.
+_ADDING = (
+    "attention_bias",
+    "attention_out_bias",
+    "lm_head_bias",
+    "mamba_proj_bias",
+    "mlp_bias",
+    "qkv_bias",
+    "use_bias",
+    "use_qkv_bias",
+    "use_qk_norm",
+    "qk_layernorm",
+    "qk_norm",
+    "add_cross_attention",
+)  # fmt: skip
+# They are said of these, whose tensors have them in any case (or none with weights, in Llama 4).
+_ALWAYS: Mapping[str, tuple[str, ...]] = {
+    "qwen2": ("attention_bias", "qkv_bias"),
+    "phi": ("attention_bias",),
+    "hunyuan_v1_dense": ("use_qk_norm",),
+    "minimax_m2": ("use_qk_norm",),
+    "llama4_text": ("use_qk_norm",),
+}
 _ABSENT = object()
 _LAYER_KEYS = ("num_hidden_layers", "depth")
 _MOST_COMPARED = 500  # keys; no configuration has more
@@ -91,6 +115,7 @@ class Dimensions:
     ) -> None:
         self.values, self.model_type, self.source = values, model_type, source
         self.group_name = ""
+        self._read: set[str] = set()
         self.problems: list[Problem] = parent.problems if parent else []
         self.assumed: list[str] = parent.assumed if parent else []
         self.defaulted = defaults().get(model_type, {})
@@ -162,6 +187,7 @@ class Dimensions:
 
     def value(self, key: str, default: Any = _ABSENT) -> Any:
         """The value as it stands, or that of the class; names that mean the same must agree."""
+        self._read.add(key)
         given = {name: self.values[name] for name in (key, *self._names.get(key, ())) if name in self.values}
         first = next(iter(given.values()), _ABSENT)
         if any(other != first for other in given.values()):
@@ -190,13 +216,23 @@ class Dimensions:
         """A fault where the key is given with a value under which the tensors are not known."""
         value = self.values.get(key)
         if key in self.values and not any(value == one and type(value) is type(one) for one in accepted):
-            self.fault(key, f"{shown(value)}: {why}", "write parameters: with the number of the model's card instead")
+            self.fault(key, f"{shown(value)}: {why}", PARAMETERS)
 
     def fault(self, key: str, message: str, hint: str | None = None) -> None:
         """Keep a fault; the same key is named once."""
         name = f"{self.group_name}{key}"
         if not any(problem.key == name for problem in self.problems):
             self.problems.append(Problem(message, Place(self.source) if self.source else None, name, hint))
+
+    def check_flags(self) -> None:
+        """A fault for each flag that adds tensors and was not asked for."""
+        always = _ALWAYS.get(self.model_type, ())
+        for key in _ADDING:
+            given = self.values.get(key)
+            if given is False and key in always and key == "use_qk_norm" and self.model_type != "llama4_text":
+                self.fault(key, "false, but this family always has these norms", PARAMETERS)
+            elif given is True and key not in self._read and key not in always:
+                self.fault(key, "true, which is not known of this family", PARAMETERS)
 
     def contradiction(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> None:
         """A fault of the first key by what the others say, unless one of them is at fault itself."""
@@ -215,10 +251,10 @@ class Dimensions:
 
     def _misspelt(self, key: str) -> str | None:
         """A key that is given, means nothing, and is almost the one that is absent."""
+        if len(self.values) > _MOST_COMPARED:
+            return None
         known = {*self.defaulted, *(name for names in self._names.values() for name in names)}
         given = [name for name in self.values if name not in known and len(name) <= 2 * len(key)]
-        if len(given) > _MOST_COMPARED:
-            return None
         from difflib import get_close_matches  # only an absent key needs it
 
         near = get_close_matches(key, given, n=1, cutoff=_ALIKE)

@@ -7,8 +7,15 @@ from typing import Any
 from ckptplan.architectures import gpt_like, latent_attention, linear_attention, state_space, wrappers
 from ckptplan.architectures.blocks import Draft
 from ckptplan.architectures.decoder import DECODERS, Decoder, decoder
-from ckptplan.architectures.dimensions import Dimensions, shown
-from ckptplan.architectures.mixtures import MIXTURES, experts_feed, gpt_oss_feed, granite_feed, llama4_feed
+from ckptplan.architectures.dimensions import PARAMETERS, Dimensions, shown
+from ckptplan.architectures.mixtures import (
+    MIXTURES,
+    experts_feed,
+    gpt_oss_feed,
+    granite_feed,
+    llama4_feed,
+    minimax_m2_feed,
+)
 from ckptplan.cost.architecture import Architecture, Quantization
 from ckptplan.errors import InputError, Place, Problem
 
@@ -23,6 +30,7 @@ _LLAMA4: Builder = partial(decoder, family=_ALL, feed=llama4_feed)
 FAMILIES: Mapping[str, Builder] = {
     **_PLAIN,
     **_MIXED,
+    "minimax_m2": partial(decoder, family=MIXTURES["minimax_m2"][0], feed=minimax_m2_feed),
     "gpt_oss": partial(decoder, family=_ALL._replace(sinks=True), feed=gpt_oss_feed),
     "granitemoe": partial(decoder, family=_ALL, feed=granite_feed),
     "llama4_text": _LLAMA4,
@@ -55,7 +63,6 @@ FAMILIES: Mapping[str, Builder] = {
     "llama4": wrappers.llama4(_LLAMA4),
     "qwen3_vl": wrappers.qwen3_vl("qwen3_vl_text", _PLAIN["qwen3_vl_text"]),
 }
-_INSTEAD = "write parameters: with the count of the model's card instead"
 
 
 def architecture(config: Mapping[str, Any], source: str = "") -> Architecture:
@@ -84,6 +91,7 @@ def architecture(config: Mapping[str, Any], source: str = "") -> Architecture:
         raise InputError(_unknown(name, config, source))
     dimensions = Dimensions(config, name, source)
     draft = FAMILIES[name](dimensions)
+    dimensions.check_flags()
     quantization = _quantization(dimensions)
     dimensions.check()
     return Architecture(
@@ -104,13 +112,13 @@ def _unknown(name: object, config: Mapping[str, Any], source: str) -> Problem:
     place = Place(source) if source else None
     if name is None:
         found = "missing: it names the family of the model"
-        hint = "is this the config.json of a model?" if not config.get("architectures") else _INSTEAD
+        hint = "is this the config.json of a model?" if not config.get("architectures") else PARAMETERS
         return Problem(found, place, "model_type", hint)
     from difflib import get_close_matches  # only an error needs it
 
     near = get_close_matches(name[:100].lower(), FAMILIES, n=3, cutoff=0.6) if isinstance(name, str) else []
     like = f"known and near: {', '.join(near)}; " if near else ""
-    return Problem(f"{shown(name)} is not a family that can be counted", place, "model_type", f"{like}{_INSTEAD}")
+    return Problem(f"{shown(name)} is not a family that can be counted", place, "model_type", f"{like}{PARAMETERS}")
 
 
 def _quantization(config: Dimensions) -> Quantization | None:

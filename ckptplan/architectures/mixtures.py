@@ -133,6 +133,14 @@ MIXTURES: dict[str, tuple[Decoder, Mixture]] = {
 }
 
 
+def minimax_m2_feed(config: Dimensions, at: At, hidden: int, layers: int) -> Feed:
+    """Experts of MiniMax M2, in the variant that is published."""
+    config.refuse("shared_intermediate_size", (None, 0), "a shared expert is not known in this family")
+    config.refuse("qk_norm_type", (None, "per_layer"), "other norms of queries and keys are not known in this family")
+    config.refuse("use_routing_bias", (None, True), "a router without a bias is not known in this family")
+    return experts_feed(MIXTURES["minimax_m2"][1])(config, at, hidden, layers)
+
+
 def experts_feed(mixture: Mixture) -> Callable[[Dimensions, At, int, int], Feed]:
     """Feed-forward parts of a family: dense layers, router, routed and shared experts."""
 

@@ -38,6 +38,7 @@ def _language(
         text.fault("model_type", f"is not {text_type}, the language model of {config.model_type}")
     text.values = {**text.values, "tie_word_embeddings": _tied(config, text)}
     draft = build(text)
+    text.check_flags()
     return draft._replace(family=config.model_type, tensors=[t._replace(name=rename(t.name)) for t in draft.tensors])
 
 
@@ -114,6 +115,9 @@ def llama4(build: Callable[[Dimensions], Draft]) -> Callable[[Dimensions], Draft
         vision = config.group("vision_config", "llama4_vision_model")
         text = next(t.shape[1] for t in draft.tensors if t.kind is TensorKind.EMBEDDING)
         width = vision.size("vision_output_dim")
+        for key in ("projector_input_dim", "projector_output_dim"):
+            if vision.size(key) != width:
+                vision.contradiction((key, "vision_output_dim"), f"is not vision_output_dim, {width:,}")
         projector = matrix(At("multi_modal_projector."), "linear_1", (text, width), _PROJECTOR)
         return draft._replace(tensors=[*draft.tensors, *_llama4_tower(vision, width), *projector])
 
@@ -127,7 +131,6 @@ def _llama4_tower(config: Dimensions, output: int) -> Parts:
     outside = At("vision_model.")
     at = At("vision_model.model.layers.{}.", (), config.size("num_hidden_layers"))
     channels = config.size("num_channels", 3)
-    joined = _shuffled(config, hidden)
     return _as_vision(
         [
             *single(outside, "class_embedding", (hidden,), _VISION),
@@ -137,19 +140,10 @@ def _llama4_tower(config: Dimensions, output: int) -> Parts:
             *attention(at.under("self_attn"), widths, bias=True, out_bias=True),
             *mlp(at.under("mlp"), hidden, inner, ("fc1", "fc2"), bias=True),
             *(t for name in _LAYER_NORMS for t in norm(at, name, hidden, bias=True)),
-            *matrix(outside, "vision_adapter.mlp.fc1", (config.size("projector_input_dim"), joined), _VISION),
-            *matrix(outside, "vision_adapter.mlp.fc2", (output, config.size("projector_output_dim")), _VISION),
+            *matrix(outside, "vision_adapter.mlp.fc1", (config.size("projector_input_dim"), inner), _VISION),
+            *matrix(outside, "vision_adapter.mlp.fc2", (output, output), _VISION),
         ]
     )
-
-
-def _shuffled(config: Dimensions, hidden: int) -> int:
-    """Width of the patches that are joined into one."""
-    ratio = config.value("pixel_shuffle_ratio", 0.5)
-    if not isinstance(ratio, float) or not 0.01 <= ratio <= 1.0 or not (1 / ratio**2).is_integer():
-        config.fault("pixel_shuffle_ratio", "is not a fraction such as 0.5 whose inverse is whole")
-        return hidden
-    return hidden * int(1 / ratio**2)
 
 
 def qwen3_vl(text_type: str, build: Callable[[Dimensions], Draft]) -> Callable[[Dimensions], Draft]:

@@ -14,7 +14,7 @@ from ckptplan.architectures.families import architecture
 from ckptplan.cost.architecture import Architecture
 from ckptplan.errors import InputError, Place, Problem, printable
 
-LARGEST_FILE = 16_000_000  # bytes
+LARGEST_FILE = 4_000_000  # bytes; of text with nothing but brackets, 30 times that as objects
 DEEPEST = 50  # groups and lists inside one another
 NAME = "config.json"
 

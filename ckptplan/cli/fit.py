@@ -76,6 +76,7 @@ def fit(
     spec. A spec that says failures: {record: sacct.txt} does the same in
     place.
     """
+    from ckptplan.cli.choices import one_of
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.render.fit_block import block
     from ckptplan.render.fit_report import FitPage
@@ -90,7 +91,7 @@ def fit(
         "nodes": nodes,
         "columns": _columns(column),
         "unit": unit,
-        "date_order": date_order,
+        "date_order": None if date_order is None else one_of(date_order, ("mdy", "dmy"), "--date-order"),
         "minimum_run": _time(minimum_run, "--minimum-run"),
         "exit_codes": tuple(exit_code) if exit_code else None,
         "job_name": job_name,
@@ -99,7 +100,7 @@ def fit(
         "partition": partition,
     }
     fitted, found = _fitted(records, {key: value for key, value in keys.items() if value is not None}, counting)
-    emit(_as(format_, FitPage(fitted, found, gpus, block(found)), output), output)
+    emit(_as(format_, FitPage(fitted, found, gpus, block(found, gpus)), output), output)
     warn(found.warnings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckptplan.cost.scenario import EXPONENTIAL, LawName
-from ckptplan.fit.planning import RecordedFailures
+from ckptplan.fit.planning import RecordedFailures, same_size
 from ckptplan.units import HOUR_S
 
 if TYPE_CHECKING:
@@ -15,8 +15,11 @@ _WHOLE = ("outage", "restart")
 _DAY_S = 24 * HOUR_S
 
 
-def block(found: RecordedFailures) -> str:
-    """The ``failures:`` group, with ``restart:`` where the record shows one."""
+def block(found: RecordedFailures, planned_gpus: int | None) -> str:
+    """The ``failures:`` group, with ``restart:`` where the record shows one.
+
+    A law is that of a job of the recorded size: it is written for another one as a comment only.
+    """
     lines = ["failures:", f"  # {found.text}"]
     gpus = "" if found.gpus is None else f", gpus: {max(1, round(found.gpus))}"
     until = ", until: failure" if found.until_failure else ""
@@ -25,7 +28,7 @@ def block(found: RecordedFailures) -> str:
     lines.append(f"  interruptions: {{count: {found.failures}, over: {_exact(over_s)}{gpus}{until}}}")
     if found.gpus is None:
         lines.append("  # add gpus: N to interruptions, the GPUs of the recorded job")
-    lines += _law(found)
+    lines += _law(found, planned_gpus)
     if found.others:
         lines.append("  classes:")
     for one in found.others:
@@ -40,15 +43,16 @@ def block(found: RecordedFailures) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _law(found: RecordedFailures) -> list[str]:
+def _law(found: RecordedFailures, planned_gpus: int | None) -> list[str]:
     if found.law == EXPONENTIAL:
         return []
     key = "sigma" if found.law.name is LawName.LOGNORMAL else "shape"
     text = f"law: {{name: {found.law.name}, {key}: {found.law.shape:.4g}}}"
-    # Classes are counted for exponential failures only.
-    return (
-        [f"  # {text} would fit better than the exponential law that classes need"] if found.others else [f"  {text}"]
-    )
+    if found.others:
+        return [f"  # {text} fits better than the exponential law that classes need"]
+    if found.gpus is not None and (planned_gpus is None or not same_size(found.gpus, planned_gpus)):
+        return [f"  # {text} fits a job of {round(found.gpus):,} GPUs; it does not scale to another size"]
+    return [f"  {text}"]
 
 
 def _restart(recovery: Recovery) -> list[str]:

@@ -1,110 +1,18 @@
 """The numbers of a model configuration: checked, bounded, and completed where a key is absent."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
-from json import loads
 from typing import Any
 
+from ckptplan.architectures.class_facts import ADDING, ALIASES, ALWAYS, BOUNDS, MOST, MOST_LAYERS, NEVER_NULL, defaults
 from ckptplan.errors import InputError, Place, Problem, printable
 
-MOST_LAYERS = 10_000
 MOST_PROBLEMS = 20
 PARAMETERS = "write parameters: with the count of the model's card instead"
-
-_MOST = 10_000_000  # of any dimension that is not below
-_BOUNDS = {
-    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "depth"), MOST_LAYERS),
-    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "n_embed", "num_heads", "num_attention_heads"), 1_000_000),
-    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 100_000),
-    **dict.fromkeys(("max_position_embeddings", "n_positions", "max_seq_len"), 1_000_000_000),
-    "vocab_size": 100_000_000,
-}
-# What means the same, by the families that take both (facts of the configuration classes of transformers 5.24).
-_GPT = {
-    "n_embd": ("hidden_size",),
-    "n_positions": ("max_position_embeddings",),
-    "n_head": ("num_attention_heads",),
-    "n_layer": ("num_hidden_layers",),
-}
-_MPT = {"d_model": ("hidden_size",), "n_heads": ("num_attention_heads",), "n_layers": ("num_hidden_layers",)}
-_EXPERTS = {"num_local_experts": ("num_experts",)}
-_ROUTED = {"n_routed_experts": ("num_local_experts",), "num_nextn_predict_layers": ("num_mtp_layers",)}
-ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("gpt2", "gpt_bigcode", "gptj", "codegen"), _GPT),
-    **dict.fromkeys(("mpt", "dbrx"), _MPT),
-    **dict.fromkeys(("mixtral", "qwen3_moe", "qwen3_vl_moe_text", "gpt_oss", "minimax", "minimax_m2"), _EXPERTS),
-    **dict.fromkeys(("deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa", "nemotron_h"), _ROUTED),
-    "bloom": {
-        "hidden_size": ("n_embed",),
-        "n_layer": ("num_hidden_layers",),
-        "n_head": ("num_attention_heads",),
-    },
-    "falcon": {"hidden_size": ("n_embed",)},
-    "gpt_neo": {"num_layers": ("num_hidden_layers",), "num_heads": ("num_attention_heads",)},
-    "deepseek_v2": {"n_routed_experts": ("num_experts",)},
-    "jamba": {"num_experts": ("num_local_experts",)},
-    "olmoe": {"num_experts": ("num_local_experts",)},
-    "ernie4_5_moe": {"moe_num_experts": ("num_experts",), "moe_k": ("num_experts_per_tok",)},
-    "hunyuan_v1_moe": {"moe_topk": ("num_experts_per_tok",), "num_experts": ("num_local_experts",)},
-    "kimi_linear": {
-        "num_experts": ("num_local_experts",),
-        "num_experts_per_token": ("num_experts_per_tok",),
-        "num_shared_experts": ("n_shared_experts",),
-    },
-}
-# Families whose classes refuse null, which means the number of heads, or hidden size over heads, in the others.
-# fmt: off
-_STRICT = (
-    "deepseek_v32", "gemma", "gemma2", "gemma3_text", "glm4", "glm_moe_dsa", "gpt_oss", "llama4_text", "minimax_m2",
-    "ministral3", "nemotron_h", "qwen3_next",
-)
-NEVER_NULL: Mapping[str, tuple[str, ...]] = {
-    "num_key_value_heads": (
-        *_STRICT, "exaone4", "glm4_moe", "glm4_moe_lite", "jamba", "minimax", "mistral", "mixtral", "phimoe",
-        "qwen3_moe", "stablelm", "starcoder2",
-    ),
-    "head_dim": (*_STRICT, "qwen3", "qwen3_vl_text"),
-    "q_lora_rank": ("deepseek_v32", "glm_moe_dsa"),
-    "n_shared_experts": ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
-}
-# fmt: on
-# Flags that add tensors: true, and unknown to the family, they would make the count wrong.
-_ADDING = (
-    "attention_bias",
-    "attention_out_bias",
-    "lm_head_bias",
-    "mamba_proj_bias",
-    "mlp_bias",
-    "qkv_bias",
-    "use_bias",
-    "use_qkv_bias",
-    "use_qk_norm",
-    "qk_layernorm",
-    "qk_norm",
-    "add_cross_attention",
-)  # fmt: skip
-# They are said of these, whose tensors have them in any case (or none with weights, in Llama 4).
-_ALWAYS: Mapping[str, tuple[str, ...]] = {
-    "qwen2": ("attention_bias", "qkv_bias"),
-    "phi": ("attention_bias",),
-    "hunyuan_v1_dense": ("use_qk_norm",),
-    "minimax_m2": ("use_qk_norm",),
-    "llama4_text": ("use_qk_norm",),
-}
-_ABSENT = object()
-_LAYER_KEYS = ("num_hidden_layers", "depth")
 _MOST_COMPARED = 500  # keys; no configuration has more
 _ALIKE = 0.9  # num_hiden_layers is 0.97 like num_hidden_layers, v_head_dim 0.89 like head_dim
 
-
-@cache
-def defaults() -> Mapping[str, Mapping[str, Any]]:
-    """What an absent key means, by model_type; null is derived: from the heads, the hidden size, or left out."""
-    found: Mapping[str, Mapping[str, Any]] = loads(
-        resources.files("ckptplan.architectures").joinpath("defaults.json").read_text(encoding="utf-8")
-    )
-    return found
+_ABSENT = object()
+_LAYER_KEYS = ("num_hidden_layers", "depth")
 
 
 class Dimensions:
@@ -226,8 +134,8 @@ class Dimensions:
 
     def check_flags(self) -> None:
         """A fault for each flag that adds tensors and was not asked for."""
-        always = _ALWAYS.get(self.model_type, ())
-        for key in _ADDING:
+        always = ALWAYS.get(self.model_type, ())
+        for key in ADDING:
             given = self.values.get(key)
             if given is False and key in always and key == "use_qk_norm" and self.model_type != "llama4_text":
                 self.fault(key, "false, but this family always has these norms", PARAMETERS)
@@ -265,7 +173,7 @@ class Dimensions:
         return self._checked(key, value, least)
 
     def _checked(self, key: str, value: Any, least: int) -> int:
-        most = _BOUNDS.get(key, _MOST)
+        most = BOUNDS.get(key, MOST)
         if value is None:
             self.fault(key, "null, where a number is needed", "write the number, or leave the key out for the default")
         elif not _is_integer(value):

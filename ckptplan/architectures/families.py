@@ -4,18 +4,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ckptplan.architectures import gpt_like, latent_attention, linear_attention, state_space, wrappers
+from ckptplan.architectures import gpt_like, hybrids, latent_attention, linear_attention, state_space, wrappers
 from ckptplan.architectures.blocks import Draft
 from ckptplan.architectures.decoder import DECODERS, Decoder, decoder
 from ckptplan.architectures.dimensions import PARAMETERS, Dimensions, shown
-from ckptplan.architectures.mixtures import (
-    MIXTURES,
-    experts_feed,
-    gpt_oss_feed,
-    granite_feed,
-    llama4_feed,
-    minimax_m2_feed,
-)
+from ckptplan.architectures.mixtures import MIXTURES, experts_feed, minimax_m2_feed
+from ckptplan.architectures.stacked_experts import gpt_oss_feed, granite_feed, llama4_feed
 from ckptplan.cost.architecture import Architecture, Quantization
 from ckptplan.errors import InputError, Place, Problem
 
@@ -44,8 +38,8 @@ FAMILIES: Mapping[str, Builder] = {
     "qwen3_next": linear_attention.qwen3_next,
     "mamba": state_space.mamba,
     "mamba2": state_space.mamba2,
-    "jamba": state_space.jamba,
-    "nemotron_h": state_space.nemotron_h,
+    "jamba": hybrids.jamba,
+    "nemotron_h": hybrids.nemotron_h,
     "gpt2": gpt_like.gpt2,
     "gpt_bigcode": gpt_like.gpt2,
     "gpt_neo": gpt_like.gpt_neo,

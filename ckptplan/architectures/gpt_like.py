@@ -18,7 +18,8 @@ from ckptplan.architectures.blocks import (
     positions,
 )
 from ckptplan.architectures.dimensions import Dimensions
-from ckptplan.architectures.mixtures import routed, stacked
+from ckptplan.architectures.mixtures import routed
+from ckptplan.architectures.stacked_experts import stacked
 from ckptplan.cost.architecture import Cut, Experts, Section, TensorKind, Tensors
 
 _H = "transformer.h.{}."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptplan.architectures.dimensions import defaults
+from ckptplan.architectures.class_facts import defaults
 from ckptplan.architectures.families import FAMILIES, architecture
 from ckptplan.architectures.stored import stored, stored_bytes
 from ckptplan.cost.architecture import Cut, TensorKind

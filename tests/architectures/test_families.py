@@ -80,13 +80,77 @@ def _faults(config):
         (MIXTRAL, 46_702_792_704),
         ({"model_type": "bloom", "hidden_size": 14336, "n_layer": 70, "n_head": 112}, 176_247_271_424),
         ({"model_type": "gpt_neox"}, 20_554_567_680),
+        ({"model_type": "codegen", "n_embd": 1024, "n_layer": 20, "vocab_size": 51200}, 356_712_448),
         (DEEPSEEK_V3, 671_026_404_352),
     ],
-    ids=["llama-3-8b", "llama-3-70b", "llama-3-405b", "gpt2", "gpt2-xl", "mixtral", "bloom", "gpt-neox", "deepseek-v3"],
+    ids=[
+        "llama-3-8b",
+        "llama-3-70b",
+        "llama-3-405b",
+        "gpt2",
+        "gpt2-xl",
+        "mixtral",
+        "bloom",
+        "gpt-neox",
+        "codegen-350m",
+        "deepseek-v3",
+    ],
 )
 def test_published_counts(config, parameters):
     """Parameters of published models, to the last digit."""
     assert architecture(config).total == parameters
+
+
+EXAONE = {"model_type": "exaone4", "vocab_size": 102400, "num_key_value_heads": 8}
+
+
+@pytest.mark.parametrize(
+    ("config", "printed"),
+    [
+        (
+            {
+                **EXAONE,
+                "hidden_size": 2048,
+                "intermediate_size": 4096,
+                "num_hidden_layers": 30,
+                "num_attention_heads": 32,
+                "head_dim": 64,
+                "tie_word_embeddings": True,
+            },
+            "1.07B",
+        ),
+        (
+            {
+                **EXAONE,
+                "hidden_size": 5120,
+                "intermediate_size": 27392,
+                "num_hidden_layers": 64,
+                "num_attention_heads": 40,
+                "head_dim": 128,
+            },
+            "30.95B",
+        ),
+    ],
+    ids=["exaone-4-1.2b", "exaone-4-32b"],
+)
+def test_printed_without_embeddings(config, printed):
+    """EXAONE 4 without embeddings has what its model cards print."""
+    model = architecture(config)
+    assert f"{(model.total - model.of_kind(TensorKind.EMBEDDING, TensorKind.HEAD)) / 1e9:.2f}B" == printed
+
+
+def test_printed_of_dots():
+    """dots.llm1 has 142 billion parameters, of which a token uses 14 billion (arXiv 2506.05767)."""
+    config = {
+        "model_type": "dots1",
+        "hidden_size": 4096,
+        "n_routed_experts": 128,
+        "num_experts_per_tok": 6,
+        "n_shared_experts": 2,
+        "first_k_dense_replace": 1,
+    }
+    model = architecture(config)
+    assert (model.total // 10**9, model.active // 10**9) == (142, 14)
 
 
 def test_active_parameters():

@@ -66,7 +66,9 @@ def _shrunk(layout: Layout, gpus: int) -> tuple[Layout, str | None]:
     tensor = _largest_divisor(layout.tensor, gpus)
     pipeline = _largest_divisor(layout.pipeline, gpus // tensor)
     data = gpus // (tensor * pipeline)
-    small = Layout(data, tensor=tensor, pipeline=pipeline, expert=gcd(layout.expert, data), shard=Shard.FSDP)
+    stages = layout.layers_per_stage if pipeline == layout.pipeline else ()
+    expert = gcd(layout.expert, data)
+    small = Layout(data, tensor, pipeline, expert=expert, shard=Shard.FSDP, layers_per_stage=stages)
     whole = layout.tensor * layout.pipeline * layout.context
     return small, (
         f"fewer GPUs ({gpus:,}) than one replica of {whole:,} needs: planned with tensor {tensor}, pipeline "

@@ -37,7 +37,7 @@ def build(record: Record) -> Scenario | None:
             record.take(path)
     model = build_model(record)
     cluster = build_cluster(record)
-    if model is not None and cluster is not None and model.architecture is not None:
+    if model is not None and cluster is not None:
         refuse_what_layers_do_not_fill(record, model, cluster)
     failures = build_failures(record, cluster)
     classes, watchdog = _classes(record)

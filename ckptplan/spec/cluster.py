@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ckptplan.cost.scenario import Cluster, Layout, Power, Shard
+from ckptplan.spec.fields import whole_numbers
 from ckptplan.spec.record import Record
 
 _AXES = ("tensor", "pipeline", "context", "data", "replicas")
@@ -55,10 +56,29 @@ def _layout(record: Record, gpus: int) -> Layout | None:
             "expert-parallel ranks are taken from the data and context axes: write a divisor of their product",
         )
         return None
+    layers = _layers_per_stage(record, solved["pipeline"])
+    if layers is None:
+        return None
     model_parallel = solved["tensor"] > 1 or solved["pipeline"] > 1 or expert > 1
     default = Shard.ZERO1 if model_parallel else Shard.FSDP
     _note(record, solved, expert, default)
-    return Layout(**solved, expert=expert, shard=shard or default, layers_per_stage=())
+    return Layout(**solved, expert=expert, shard=shard or default, layers_per_stage=layers)
+
+
+def _layers_per_stage(record: Record, pipeline: int) -> tuple[int, ...] | None:
+    """Layers of every stage, empty if they follow; None after a fault."""
+    path = "cluster.layout.layers_per_stage"
+    layers = whole_numbers(record.fields, path)
+    if layers and len(layers) != pipeline:
+        stages = f"{len(layers):,} stage{'' if len(layers) == 1 else 's'}"
+        record.fields.fault(
+            path, f"layers of {stages}, but pipeline is {pipeline:,}", "write one number for each stage"
+        )
+        return None
+    if layers:
+        text = ", ".join(str(count) for count in layers)
+        record.note(path, text, text, record.origin(path))
+    return layers
 
 
 def _given_shard(record: Record) -> Shard | None:

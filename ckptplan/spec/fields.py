@@ -20,6 +20,7 @@ _ZERO_HINTS = {
     "stall": "a save always blocks for a moment: write the copy-out time, for example 100 ms",
     "training_speed_while_flushing": "write 0.95 or 95 %",
 }
+_ONE_INTEGER = Key("integer", "One of a list.", example="8")
 _PER_NODE_DAY_HINT = "failures per node and day, a pure number: 6.5 per 1000 node-days are 6.5e-3"
 _NOUNS: dict[Form, str] = {
     "time": "a time",
@@ -30,6 +31,7 @@ _NOUNS: dict[Form, str] = {
     "number": "a number",
     "fraction": "a fraction",
     "integer": "a whole number",
+    "integers": "a list of whole numbers",
     "power": "a power",
     "text": "a text",
     "names": "a name, or a list of names",
@@ -173,6 +175,8 @@ def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
             fields.given[path] = Given(node, node)
     elif key.form == "names":
         _names(fields, path, node, key)
+    elif key.form == "integers":
+        _integers(fields, path, node, key)
     elif is_spread(node, key):
         _spread(fields, path, node, key)
     elif not isinstance(node, ScalarNode):
@@ -198,6 +202,32 @@ def _names(fields: Fields, path: str, node: Node, key: Key) -> None:
         fields.fault(path, "the list is empty", hint)
     else:
         fields.given[path] = Given(node, node)
+
+
+def _integers(fields: Fields, path: str, node: Node, key: Key) -> None:
+    """A list of whole numbers, kept as the node, whose items `whole_numbers` reads."""
+    hint = f"write {example_of(_last(path), key)}"
+    if not isinstance(node, ListNode) or not node.items:
+        empty = isinstance(node, ListNode)
+        fields.fault(path, "the list is empty" if empty else f"{what(node)} where {_NOUNS[key.form]} belongs", hint)
+        return
+    for item in node.items:
+        if not isinstance(item, ScalarNode) or item.value is None:
+            fields.fault(path, f"{what(item)} where a whole number belongs", hint, item.place)
+            return
+        try:
+            _value(item, _ONE_INTEGER, _last(path))
+        except UnitError as error:
+            fields.fault(path, str(error), error.hint if key.example not in error.hint else hint, item.place)
+            return
+    fields.given[path] = Given(node, node)
+
+
+def whole_numbers(fields: Fields, path: str) -> tuple[int, ...]:
+    """The numbers of a list that was found good; none if it is not given."""
+    given = fields.given.get(path)
+    items = given.node.items if given is not None and isinstance(given.node, ListNode) else []
+    return tuple(int(_value(item, _ONE_INTEGER, "")) for item in items if isinstance(item, ScalarNode))
 
 
 def _spread(fields: Fields, path: str, node: Node, key: Key) -> None:

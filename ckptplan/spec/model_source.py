@@ -48,12 +48,20 @@ def parameter_counts(record: Record) -> Counts | None:
 def refuse_what_layers_do_not_fill(record: Record, model: Model, cluster: Cluster) -> None:
     """Note more pipeline stages than layers, and more expert-parallel ranks than experts."""
     architecture, layout = model.architecture, cluster.layout
+    given = "cluster.layout.layers_per_stage"
     if architecture is None:
+        if layout.layers_per_stage:
+            hint = "write model: {config: ./config.json}, or delete it"
+            record.warn(given, "has no effect: the layers of the model are not known", hint)
         return
+    together = sum(layout.layers_per_stage)
+    if layout.layers_per_stage and together != architecture.layers:
+        message = f"{together:,} layers together, but the model has {architecture.layers:,}"
+        record.fields.fault(given, message, "write the layers of every stage, in order")
     if layout.pipeline > architecture.layers:
         record.fields.fault(
             "cluster.layout.pipeline",
-            f"{layout.pipeline:,} stages, but the model has {architecture.layers:,} layers",
+            f"{layout.pipeline:,} stages, but layers of the model: {architecture.layers:,}",
             f"write pipeline: {architecture.layers} or less",
         )
     routed = 1 if architecture.experts is None else architecture.experts.routed

@@ -86,6 +86,12 @@ _LAYOUT = Group(
     {
         "tensor": Key("integer", "Tensor-parallel ranks.", "1", example="8"),
         "pipeline": Key("integer", "Pipeline stages.", "1", example="16"),
+        "layers_per_stage": Key(
+            "integers",
+            "Layers of every pipeline stage, in order, with model.config or model.checkpoint.",
+            "as many on each; where they do not divide, the first stages take one more",
+            example="[7, 8, 8, 7]",
+        ),
         "context": Key("integer", "Context-parallel ranks.", "1", example="1"),
         "expert": Key("integer", "Expert-parallel ranks; divides data x context.", "1", example="8"),
         "data": Key("integer", "Data-parallel ranks.", "what the other axes leave of gpus", example="128"),

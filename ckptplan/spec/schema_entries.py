@@ -10,6 +10,7 @@ Form = Literal[
     "number",
     "fraction",
     "integer",
+    "integers",
     "text",
     "names",
     "choice",

@@ -54,6 +54,8 @@ def _value(key: Key, least: float | None) -> dict[str, Any]:
     if key.form == "names":
         name = {"type": ["string", "number", "boolean"], "minLength": 1, "maxLength": LONGEST_TEXT, "pattern": _LINE}
         return {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
+    if key.form == "integers":
+        return {"type": "array", "minItems": 1, "items": _text_or_quantity(key._replace(form="integer"), least)}
     return _text_or_quantity(key, least)
 
 

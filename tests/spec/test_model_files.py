@@ -1,0 +1,236 @@
+"""Models by the files that a spec names: what follows from them, and every way in which that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ckptplan.errors import InputError, Problem
+from ckptplan.load import load
+from tests.readers.test_safetensors import save
+from tests.spec.broken import GOOD
+
+CONFIG = {
+    "model_type": "mixtral",
+    "hidden_size": 8,
+    "intermediate_size": 16,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "vocab_size": 1_000,
+    "tie_word_embeddings": False,
+    "max_position_embeddings": 64,
+}
+IN_EXPERTS = 4 * 8 * 3 * 8 * 16
+# Two vocabulary matrices and the last norm; each layer attention, two norms, a router and its experts.
+PARAMETERS = 2 * 1_000 * 8 + 8 + 4 * (4 * 64 + 2 * 8 + 8 * 8) + IN_EXPERTS
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A spec that names a configuration, with the configuration and a checkpoint beside it."""
+    inside = tmp_path / "run"
+    inside.mkdir()
+    (inside / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    (inside / "weights").mkdir()
+    save(inside / "weights" / "model.safetensors", {"model.layers.0.mlp.up_proj.weight": ("BF16", (4, 8))})
+    spec(inside, "config: config.json")
+    return inside
+
+
+def spec(folder: Path, source: str, layout: str = "tensor: 8, pipeline: 4, data: 16, shard: zero1") -> Path:
+    """The good spec with another source of its model, and another layout."""
+    text = GOOD.replace("parameters: 70e9", source).replace("tensor: 8, pipeline: 4, data: 16, shard: zero1", layout)
+    path = folder / "run.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def faults(path: Path | str, *sets: str) -> tuple[Problem, ...]:
+    """The problems of a spec; each has a hint, and none is a traceback."""
+    with pytest.raises(InputError) as caught:
+        load(str(path), sets=sets, environment={})
+    assert all(problem.hint for problem in caught.value.problems)
+    return caught.value.problems
+
+
+def test_a_config_gives_parameters_experts_and_layers(folder: Path) -> None:
+    """What follows is in force, with the file as its origin."""
+    read = load(str(folder / "run.yaml"), environment={})
+    model = read.scenario.model
+    assert (model.parameters, model.expert_parameters) == (PARAMETERS, IN_EXPERTS)
+    assert model.architecture is not None
+    assert model.architecture.layers == 4
+    shown = {value.key: (value.si, value.origin) for value in read.values}
+    assert shown["model.config"][0] == "config.json"
+    assert shown["model.parameters"] == (PARAMETERS, "follows from model.config")
+    assert shown["model.expert_parameters"] == (IN_EXPERTS, "follows from model.config")
+    assert read.warnings == ()
+
+
+def test_a_checkpoint_gives_what_its_headers_say(folder: Path) -> None:
+    """The headers of a folder of files, by their folder or their name."""
+    for name in ("weights", "./weights/model.safetensors"):
+        path = spec(folder, f"checkpoint: {name}", "data: 512")
+        model = load(str(path), environment={}).scenario.model
+        assert (model.parameters, model.expert_parameters) == (32, 0)
+
+
+def test_remarks_of_a_checkpoint_are_warnings(folder: Path) -> None:
+    """A configuration beside the files that does not fit them is told at the key."""
+    (folder / "weights" / "config.json").write_bytes((folder / "config.json").read_bytes())
+    (warning,) = load(str(spec(folder, "checkpoint: weights")), environment={}).warnings
+    assert warning.key == "model.checkpoint"
+    assert "hold 32 parameters" in warning.message
+
+
+def test_a_flag_names_another_source(folder: Path) -> None:
+    """--set of one source replaces the others, and what followed from them."""
+    path = spec(folder, "parameters: 70e9, expert_parameters: 1e9", "data: 512")
+    read = load(str(path), sets=["model.config=config.json"], environment={})
+    assert (read.scenario.model.parameters, read.scenario.model.expert_parameters) == (PARAMETERS, IN_EXPERTS)
+    read = load(str(spec(folder, "config: config.json")), sets=["model.parameters=1e9"], environment={})
+    assert (read.scenario.model.parameters, read.scenario.model.architecture) == (1e9, None)
+    read = load(str(path), sets=["model.checkpoint=weights", "cluster.layout={data: 512}"], environment={})
+    assert (read.scenario.model.parameters, read.scenario.model.expert_parameters) == (32, 0)
+
+
+def test_a_config_wins_over_a_preset(folder: Path) -> None:
+    """A key written beside a preset wins, another source of the same as well."""
+    path = spec(folder, "preset: llama3-70b, config: config.json")
+    assert load(str(path), environment={}).scenario.model.parameters == PARAMETERS
+
+
+def test_files_of_a_spec_from_standard_input_lie_in_the_working_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A spec that is piped in, and a shipped one, name files beside the work."""
+    monkeypatch.chdir(folder)
+    assert load("run.yaml", environment={}).scenario.model.parameters == PARAMETERS
+    read = load("llama3-405b", sets=["model.config=config.json", "cluster.layout={}"], environment={})
+    assert read.scenario.model.parameters == PARAMETERS
+
+
+def test_experts_that_agree_may_be_given(folder: Path) -> None:
+    """The number that follows is no fault; another one is."""
+    path = spec(folder, f"config: config.json, expert_parameters: {IN_EXPERTS}")
+    assert load(str(path), environment={}).scenario.model.expert_parameters == IN_EXPERTS
+    (fault,) = faults(spec(folder, "config: config.json, expert_parameters: 9"))
+    assert fault.key == "model.expert_parameters"
+    assert f"{IN_EXPERTS:,}" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("layout", "key", "message"),
+    [
+        ("pipeline: 8, shard: zero1", "cluster.layout.pipeline", "8 stages, but layers of the model: 4"),
+        ("expert: 16, shard: zero1", "cluster.layout.expert", "16 expert-parallel ranks, but the model has 8 experts"),
+        ("pipeline: 2, layers_per_stage: [1, 2]", "cluster.layout.layers_per_stage", "3 layers together"),
+    ],
+)
+def test_layouts_that_the_layers_do_not_fill_are_refused(folder: Path, layout: str, key: str, message: str) -> None:
+    """More stages than layers, more expert groups than experts, layers that are not those of the model."""
+    (fault,) = faults(spec(folder, "config: config.json", layout))
+    assert (fault.key, fault.place.line if fault.place else None) == (key, 3)
+    assert message in fault.message
+
+
+def test_experts_of_a_dense_model_are_refused(folder: Path) -> None:
+    """Expert parallelism without experts."""
+    (fault,) = faults(spec(folder, "checkpoint: weights", "expert: 2, shard: zero1"))
+    assert "no experts" in fault.message
+
+
+def test_layers_by_stage_are_used_and_shown(folder: Path) -> None:
+    """A first stage with fewer layers; without layers they have no effect, which is said."""
+    read = load(str(spec(folder, "config: config.json", "pipeline: 2, layers_per_stage: [1, 3]")), environment={})
+    assert read.scenario.cluster.layout.layers_per_stage == (1, 3)
+    assert {value.key: value.text for value in read.values}["cluster.layout.layers_per_stage"] == "1, 3"
+    json.dumps(read.si)
+    read = load(str(spec(folder, "parameters: 1e9", "pipeline: 2, layers_per_stage: [1, 3]")), environment={})
+    assert "no effect" in read.warnings[0].message
+
+
+def _outside(folder: Path) -> None:
+    (folder.parent / "out.json").write_text("{}", encoding="utf-8")
+
+
+def _link(folder: Path) -> None:
+    _outside(folder)
+    (folder / "link.json").symlink_to(folder.parent / "out.json")
+
+
+def _link_in_folder(folder: Path) -> None:
+    _outside(folder)
+    (folder / "linked").mkdir()
+    (folder / "linked" / "config.json").symlink_to(folder.parent / "out.json")
+
+
+def _written(name: str, data: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(data) and None  # type: ignore[func-returns-value]
+
+
+def _header(text: bytes) -> Callable[[Path], None]:
+    """A safetensors file with this header and eight bytes of data."""
+    return _written("a.safetensors", len(text).to_bytes(8, "little") + text + bytes(8))
+
+
+def _nothing(_: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("source", "prepare", "message"),
+    [
+        ("config: missing.json", _nothing, "No such file"),
+        ("config: ../out.json", _outside, "not in the folder of the spec"),
+        ("config: /etc/passwd", _nothing, "not in the folder of the spec"),
+        ("config: link.json", _link, "not in the folder of the spec"),
+        ("config: linked", _link_in_folder, "not in the folder of the spec"),
+        ("config: loop", lambda folder: (folder / "loop").symlink_to("loop"), "not in the folder of the spec"),
+        ("config: pipe", lambda folder: os.mkfifo(folder / "pipe"), "not a regular file"),
+        ("config: weights", _nothing, "No such file"),
+        ("config: a.json", _written("a.json", b"{"), ""),
+        ("config: a.json", _written("a.json", b'{"model_type": "never-heard-of"}'), "never-heard-of"),
+        ("config: a.json", _written("a.json", b"\x00" * 100), ""),
+        ("checkpoint: missing", _nothing, "no such file"),
+        ("checkpoint: ..", _nothing, "not in the folder of the spec"),
+        ("checkpoint: link.json", _link, "not in the folder of the spec"),
+        ("checkpoint: pipe", lambda folder: os.mkfifo(folder / "pipe"), "pipe"),
+        ("checkpoint: .", _nothing, "no safetensors file and no index"),
+        ("checkpoint: a.bin", _written("a.bin", b"\x80\x02}."), "pickled"),
+        ("checkpoint: a.safetensors", _written("a.safetensors", b"\xff" * 8), "100,000,000 are the most"),
+        ("checkpoint: a.safetensors", _written("a.safetensors", b"\x09" + b"\0" * 7 + b"{}"), "cut off"),
+        ("checkpoint: a.safetensors", _header(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'), "hole of 4"),
+        (
+            "checkpoint: a.safetensors",
+            _header(b'{"a":{"dtype":"F99","shape":[1],"data_offsets":[0,8]}}'),
+            "unknown type",
+        ),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused(
+    folder: Path, source: str, prepare: Callable[[Path], None], message: str
+) -> None:
+    """One fault with a hint, at the key or in the file, for every kind of file that gives no model."""
+    prepare(folder)
+    (fault,) = faults(spec(folder, source))
+    assert message in fault.message
+    assert fault.place is not None
+    assert fault.message.isascii()
+
+
+def test_a_study_reads_the_file_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario built anew for other values does not read the configuration again."""
+    path = spec(folder, "config: config.json")
+    path.write_text(path.read_text(encoding="utf-8").replace("50_000 h", "40_000 h .. 60_000 h"), encoding="utf-8")
+    read = load(str(path), environment={})
+    (folder / "config.json").unlink()
+    again = read.with_values({"failures.mtbf_per_gpu": 1.8e8})
+    assert again.model == read.scenario.model

@@ -44,13 +44,15 @@ class SlurmOptions:
 
 
 def slurm_options(options: Any) -> SlurmOptions:
-    """The options of this room, from themselves or from those of all readers."""
+    """The options of this room, from themselves or from those of all readers; InputError for an unknown zone."""
     if isinstance(options, SlurmOptions):
+        clock(options.zone)
         return options
     if not isinstance(options, RecordOptions):
         return SlurmOptions()
     own = options.slurm if isinstance(options.slurm, SlurmOptions) else SlurmOptions()
     zone = own.zone or options.zone
+    clock(zone)
     report_s = own.report_s if own.report_s is not None else _seconds(options.watched_until, zone)
     return replace(own, zone=zone, report_s=report_s, nodes=own.nodes or options.units)
 

@@ -1,0 +1,140 @@
+"""The jobs of a large JSON document one after another, so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from ckptplan.errors import InputError
+from ckptplan.readers.files import refused
+
+CHUNK = 4_000_000  # bytes
+LARGEST_JOB = 64_000_000  # characters of one job with its steps
+MOST_BYTES = 16_000_000_000
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+class JsonJobs:
+    """The elements of ``jobs`` of the document, whatever stands before and behind; steps are only counted."""
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        self.path, self.found, self.errors, self.cut = path, False, list[str](), False
+        self._stream, self._text, self._at, self._ended, self._lines, self._given = stream, "", 0, False, 1, 0
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        # Plain scanning in C; a number of thousands of digits would be an error of Python's.
+        self._json = json.JSONDecoder(parse_int=_whole, strict=False)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._next() != "{":
+            raise self._fault("the document is no JSON object")
+        self._at += 1
+        while (mark := self._next()) != "}":
+            if mark == ",":
+                self._at += 1
+                continue
+            if mark == "" and self.found:
+                self.cut = True
+                return
+            key = self._value()
+            if self._next() != ":" or not isinstance(key, str):
+                raise self._fault("a key without a value")
+            self._at += 1
+            if key == "jobs" and self._next() == "[":
+                self.found = True
+                yield from self._elements()
+                if self.cut:
+                    return
+            else:
+                self._aside(key, self._value())
+
+    def _elements(self) -> Iterator[Any]:
+        self._at += 1
+        while (mark := self._next()) != "]":
+            if mark == ",":
+                self._at += 1
+                continue
+            try:
+                value = self._value()
+            except _CutOffError:
+                self.cut = True
+                return
+            yield value
+
+    def _aside(self, key: str, value: Any) -> None:
+        if key in ("errors", "warnings") and isinstance(value, list):
+            self.errors += [str(_said(each))[:200] for each in value[:5] if _said(each)]
+
+    def _next(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while True:
+            found = _BLANK.match(self._text, self._at)
+            self._at = found.end() if found else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more():
+                return ""
+
+    def _value(self) -> Any:
+        """One value, reading on until it is whole."""
+        self._next()
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._at)
+            except RecursionError:
+                raise self._fault("nested too deeply") from None
+            except ValueError as error:
+                # A value that the text cuts off fails like a wrong one: a wrong one fails again with more text.
+                far = isinstance(error, json.JSONDecodeError) and error.pos < len(self._text) - CHUNK
+                if far or not self._more():
+                    raise self._broken(error) from None
+                continue
+            if end == len(self._text) and self._more():  # a number may go on
+                continue
+            self._at = end
+            return value
+
+    def _broken(self, error: ValueError) -> InputError:
+        at = error.pos if isinstance(error, json.JSONDecodeError) else self._at
+        if self.found and self._ended and at >= len(self._text) - 1 - 64:
+            return _CutOffError("cut off")
+        line = self._lines + self._text.count("\n", 0, at)
+        said = error.msg if isinstance(error, json.JSONDecodeError) else "a number that cannot be read"
+        return refused(self.path, f"is no JSON: {said}", "run sacct --json again, or sacct -P", line)
+
+    def _fault(self, message: str) -> InputError:
+        line = self._lines + self._text.count("\n", 0, self._at)
+        return refused(self.path, message, "is this what sacct --json printed?", line)
+
+    def _more(self) -> bool:
+        """Read on, and forget what was gone through."""
+        if self._ended:
+            return False
+        if len(self._text) - self._at > LARGEST_JOB:
+            hint = "print a table instead: sacct -D -X -P"
+            raise refused(self.path, f"one value takes more than {LARGEST_JOB:,} characters", hint, self._lines)
+        data = self._stream.read(max(CHUNK, len(self._text) - self._at))  # doubles: a large value is scanned few times
+        self._given += len(data)
+        if self._given > MOST_BYTES:
+            raise refused(self.path, f"more than {MOST_BYTES:,} bytes of JSON", "print a table instead: sacct -D -X -P")
+        self._ended = not data
+        self._lines += self._text.count("\n", 0, self._at)
+        self._text = self._text[self._at :] + self._decoder.decode(data, final=self._ended)
+        self._at = 0
+        return not self._ended
+
+
+class _CutOffError(InputError):
+    """The document ends within a job."""
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) < 20 else float("inf")
+
+
+def _said(entry: Any) -> Any:
+    if isinstance(entry, dict):
+        return entry.get("description") or entry.get("error")
+    return entry

@@ -15,11 +15,15 @@ Flags = NDArray[np.bool_]
 
 
 class Lives(NamedTuple):
-    """Times from a start to an interruption, or to what ended the watching. [s of one unit]."""
+    """Times from a start to an interruption, or to what ended the watching. [s].
+
+    ``of`` says what lives: a run of a job, a node that is up, or the job from one interruption to the next.
+    """
 
     time_s: Floats
     failed: Flags
-    sizes_differ: bool = False  # times of jobs of other sizes were scaled to the mean size
+    of: str
+    sizes_differ: bool = False  # times of runs of other sizes were scaled to the mean size
 
 
 class OperatingClock(NamedTuple):
@@ -87,7 +91,7 @@ def clock_of(start_s: Floats, end_s: Floats, units: Floats, failed: Flags) -> Op
 def longer_than_nothing(lives: Lives) -> Lives:
     """Without times of zero, of which a law can say nothing."""
     kept = lives.time_s > 0.0
-    return Lives(lives.time_s[kept], lives.failed[kept], lives.sizes_differ)
+    return lives._replace(time_s=lives.time_s[kept], failed=lives.failed[kept])
 
 
 def gpus_of(nodes: float | None, counting: Counting) -> float | None:

@@ -21,7 +21,8 @@ def exposure_of_runs(record: FailureRecord, runs: Allocations, counting: Countin
     total_s = float(np.sum(time_s * units))
     differ = bool(np.ptp(units) > 0.0)
     # A run of twice the mean size ages twice as fast: exact for exponential failures, and said for others.
-    lives = Lives(time_s * units * float(np.sum(time_s)) / total_s if differ else time_s, failed, differ)
+    scaled_s = time_s * units * float(np.sum(time_s)) / total_s if differ else time_s
+    lives = Lives(scaled_s, failed, "run", differ)
     clock = clock_of(runs.start_s, runs.end_s, units, failed)
     return Exposure(
         per=per,

@@ -78,7 +78,7 @@ def exposure_of_times(record: FailureRecord, lifetimes: Lifetimes, counting: Cou
         merged=0,
         exposure_s=total_s * scale,
         until_failure=until_failure,
-        lives=longer_than_nothing(Lives(lifetimes.time_s, lifetimes.failed)),
+        lives=longer_than_nothing(Lives(lifetimes.time_s, lifetimes.failed, "job")),
         clock=_clock(watched, scale) if lifetimes.in_order else None,
         nodes=counting.nodes,
         gpus=gpus_of(counting.nodes, counting),
@@ -90,7 +90,7 @@ def _gaps(watched: _Watched) -> Lives:
     corners_s = np.concatenate(((watched.from_s,), watched.instants_s, (watched.until_s,)))
     failed = np.ones(corners_s.size - 1, dtype=np.bool_)
     failed[-1] = False
-    return Lives(np.diff(corners_s), failed)
+    return Lives(np.diff(corners_s), failed, "job")
 
 
 def _clock(watched: _Watched, scale: float) -> OperatingClock:

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 
 from ckptplan.cost.scenario import LawName
-from ckptplan.fit.counting import Per
-from ckptplan.fit.fitting import FEWEST_FOR_A_TREND, Fitted, Laws
+from ckptplan.fit.fitting import Fitted, Laws
 from ckptplan.fit.record import Outcome
 from ckptplan.units import format_time
 
@@ -112,19 +111,13 @@ def _agreement(fitted: Fitted) -> tuple[str, ...]:
     return tuple(said)
 
 
-def law_sentence(laws: Laws, per: Per) -> str:
+def law_sentence(laws: Laws, of: str) -> str:
     """Which law, and whether others do as well."""
     best = laws.choice.best
     tied = [str(one.name) for one in laws.choice.tied if one.name is not best.name]
-    text = f"times of one {per} to an interruption: {best.name}"
+    text = f"times of one {of} to an interruption: {best.name}"
     if best.name is not LawName.EXPONENTIAL:
         symbol = "sigma" if best.name is LawName.LOGNORMAL else "shape"
         low, high = laws.shape_low, laws.shape_high
         text += f" with {symbol} {best.shape:.4g} (profile likelihood {low:.3g} to {high:.3g})"
     return f"{text}; tied with {' and '.join(tied)}: their AIC differ by less than 2" if tied else text
-
-
-def enough_for_a_trend(fitted: Fitted) -> bool:
-    """Whether a trend could be seen at all."""
-    clock = fitted.exposure.clock
-    return clock is not None and clock.instants_s.size >= FEWEST_FOR_A_TREND

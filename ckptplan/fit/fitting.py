@@ -174,7 +174,7 @@ def _rate(failures: int, exposure_s: float, until_failure: bool, level: float) -
 
 
 def _laws(found: Exposure, counting: Counting) -> Laws | None:
-    time_s, failed, _ = found.lives
+    time_s, failed = found.lives.time_s, found.lives.failed
     if np.count_nonzero(failed) < FEWEST_FOR_A_LAW or np.ptp(time_s[failed]) == 0.0:
         return None
     fits = fit_laws(time_s, failed)

@@ -156,7 +156,7 @@ def _of_laws(fitted: Fitted) -> Iterator[str]:
     if laws is None:
         yield f"fewer than {FEWEST_FOR_A_LAW} different times to an interruption: no law can be told"
         return
-    yield law_sentence(laws, fitted.exposure.per)
+    yield law_sentence(laws, fitted.exposure.lives.of)
     fit, name = laws.goodness, laws.choice.best.name
     verdict = "agrees" if fit.p_value >= _ALPHA else "does not agree"
     numbers = f"{fit.statistic_name} {fit.statistic:.3g}, p {fit.p_value:.2g}; {fit.method}"

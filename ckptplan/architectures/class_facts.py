@@ -29,7 +29,7 @@ _ROUTED = {"n_routed_experts": ("num_local_experts",), "num_nextn_predict_layers
 ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("gpt2", "gpt_bigcode", "gptj", "codegen"), _GPT),
     **dict.fromkeys(("mpt", "dbrx"), _MPT),
-    **dict.fromkeys(("mixtral", "qwen3_moe", "qwen3_vl_moe_text", "gpt_oss", "minimax", "minimax_m2"), _EXPERTS),
+    **dict.fromkeys(("mixtral", "qwen3_moe", "gpt_oss", "minimax", "minimax_m2"), _EXPERTS),
     **dict.fromkeys(("deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa", "nemotron_h"), _ROUTED),
     "bloom": {
         "hidden_size": ("n_embed",),
@@ -42,7 +42,6 @@ ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "jamba": {"num_experts": ("num_local_experts",)},
     "olmoe": {"num_experts": ("num_local_experts",)},
     "ernie4_5_moe": {"moe_num_experts": ("num_experts",), "moe_k": ("num_experts_per_tok",)},
-    "hunyuan_v1_moe": {"moe_topk": ("num_experts_per_tok",), "num_experts": ("num_local_experts",)},
     "kimi_linear": {
         "num_experts": ("num_local_experts",),
         "num_experts_per_token": ("num_experts_per_tok",),

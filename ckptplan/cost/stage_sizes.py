@@ -1,7 +1,8 @@
 """Bytes of each pipeline stage by the real layers of a model, and what the busiest rank and node hold and write.
 
-Ranks are numbered as in ``ckptplan.cost.placement``. Every parameter of the model is written once: the copy of a tied
-matrix on the last stage and the padding of the vocabulary are held, not written.
+Ranks are numbered as in ``ckptplan.cost.placement``. Every parameter of the model is written once. The copy of a tied
+matrix on the last stage is held, not written: Megatron saves it as a replica. The padding of the vocabulary is held;
+Megatron writes it, too, and it is left out of what is written here, so that totals are those of the model.
 """
 
 from math import gcd, lcm

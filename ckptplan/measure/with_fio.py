@@ -147,6 +147,9 @@ def _output(command: list[str], folder: str) -> str:
     except BaseException:
         _end(process)
         raise
+    finally:
+        if process.stdout is not None:
+            process.stdout.close()
     text = out[:_LONGEST_OUTPUT].decode("utf-8", "replace")
     if process.returncode and "{" not in text:
         raise InputError(f"fio ended with {process.returncode}: {_first(text)}", hint=_hint(text))

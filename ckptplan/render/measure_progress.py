@@ -22,7 +22,7 @@ class RateBar(AbstractContextManager[Callable[[str, int, int], object]]):
             console=Console(file=stream),
             transient=True,
         )
-        self._task = self._progress.add_task("", total=None)
+        self._task = self._progress.add_task("preparing", total=None)
         self._what = ""
 
     def __enter__(self) -> Callable[[str, int, int], object]:

@@ -46,7 +46,7 @@ def ior_phases(text: str) -> Iterator[Phase]:
     for line in text.splitlines()[:_MOST_ROWS]:
         if line.lstrip().startswith("Command line"):
             command = line
-        if line.startswith("access"):
+        if line.startswith("access") and "bw(MiB/s)" in line:
             columns = _cells(line)
         elif columns and line.startswith((WRITE, READ)):
             row = _row(columns, _cells(line), options)

@@ -1,0 +1,96 @@
+"""IOR: table, CSV, JSON."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+from ckptplan.readers.storage.imports import import_file, read_storage
+from tests.readers.storage.samples import IOR_CSV, IOR_TABLE
+
+MIB = 1024**2
+
+
+def _write(folder: Path, text: str) -> Path:
+    path = folder / "ior.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_table_gives_every_repetition(tmp_path: Path) -> None:
+    """Three writes of 32 tasks on 4 nodes: their mean, their scatter, and shares of nodes and writers."""
+    found = read_storage(_write(tmp_path, IOR_TABLE))
+    rates = [40_000 * MIB, 42_000 * MIB, 38_000 * MIB]
+    assert found.write_bandwidth_bytes_per_s == pytest.approx(statistics.mean(rates))
+    assert found.write_cv == pytest.approx(statistics.stdev(rates) / statistics.mean(rates))
+    assert found.write_bandwidth_per_node_bytes_per_s == pytest.approx(10_000 * MIB)
+    assert found.write_bandwidth_per_writer_bytes_per_s == pytest.approx(1_250 * MIB)
+
+
+def test_the_flush_of_the_command_line_is_known(tmp_path: Path) -> None:
+    """-e on the command line means that the time includes a flush; without it that is not so."""
+    write, read = import_file(_write(tmp_path, IOR_TABLE)).phases
+    assert (write.access, write.synced, write.writers, write.nodes) == ("write", True, 32, 4)
+    assert (read.access, read.synced) == ("read", None)
+    assert write.bytes_ == 2 * 1024**4
+    without = import_file(_write(tmp_path, IOR_TABLE.replace(" -e ", " "))).phases[0]
+    assert without.synced is False
+    assert import_file(_write(tmp_path, IOR_TABLE.replace(" -e ", " -wreFY "))).phases[0].synced is True
+
+
+def test_reads_after_writes_are_not_trusted(tmp_path: Path) -> None:
+    """IOR reads back what it has just written, from memory unless it goes past it."""
+    assert read_storage(_write(tmp_path, IOR_TABLE)).read_bandwidth_bytes_per_s is None
+    direct = IOR_TABLE.replace(" -e ", " -e --posix.odirect ")
+    assert read_storage(_write(tmp_path, direct)).read_bandwidth_bytes_per_s == pytest.approx(80_000 * MIB)
+
+
+def test_several_tests_of_one_run(tmp_path: Path) -> None:
+    """A second test has options of its own; the one of most nodes counts."""
+    second = IOR_TABLE[IOR_TABLE.index("TestID") : IOR_TABLE.index("Max Write")]
+    second = second.replace("TestID              : 0", "TestID              : 1")
+    second = second.replace(": 4\ntasks               : 32", ": 8\ntasks               : 64").replace(
+        "  : 2 TiB", "  : 4 TiB"
+    )
+    text = IOR_TABLE[: IOR_TABLE.index("Max Write")] + second
+    phases = import_file(_write(tmp_path, text)).phases
+    assert [(phase.nodes, phase.writers) for phase in phases if phase.access == "write"] == [(4, 32), (8, 64)]
+    assert read_storage(_write(tmp_path, text)).write_bandwidth_per_node_bytes_per_s == pytest.approx(5_000 * MIB)
+
+
+def test_csv_has_no_nodes(tmp_path: Path) -> None:
+    """From CSV the aggregate and the share of a writer follow, not that of a node."""
+    found = read_storage(_write(tmp_path, IOR_CSV))
+    assert found.write_bandwidth_bytes_per_s == pytest.approx(1_000 * MIB)
+    assert found.write_bandwidth_per_writer_bytes_per_s == pytest.approx(125 * MIB)
+    assert found.write_bandwidth_per_node_bytes_per_s is None
+
+
+def test_json_summary(tmp_path: Path) -> None:
+    """The JSON of IOR gives what its table gives."""
+    rows = [[{"access": "write", "bwMiB": rate, "totalTime": 50.0}] for rate in (40_000.0, 42_000.0, 38_000.0)]
+    options = {"api": "POSIX", "nodes": 4, "tasks": 32, "clients per node": 8, "aggregate filesize": "2 TiB"}
+    test = {"TestID": 0, "Parameters": {"fsync": 1, "tasksPerNode": 8}, "Options": options, "Results": rows}
+    text = json.dumps({"Version": "4.1.0", "Command line": "ior -w", "tests": [test]})
+    found, table = read_storage(_write(tmp_path, text)), read_storage(_write(tmp_path, IOR_TABLE))
+    assert found[:3] == pytest.approx(table[:3])
+    assert found.files[0].phases[0].synced is True
+
+
+def test_only_the_maximum_is_left(tmp_path: Path) -> None:
+    """Where the rows are cut away the best repetition is used, and called that."""
+    text = "IOR-3.3.0: MPI Coordinated Test\nCommand line        : ior -e\nnodes               : 2\n" + (
+        "tasks               : 16\n\nMax Write: 42000.00 MiB/sec (44040.19 MB/sec)\n"
+    )
+    found = read_storage(_write(tmp_path, text))
+    assert found.write_bandwidth_bytes_per_s == pytest.approx(42_000 * MIB)
+    assert any("best of the repetitions" in warning for warning in found.warnings)
+
+
+def test_one_shared_file_is_said(tmp_path: Path) -> None:
+    """A save writes files of its own; one shared file is slower."""
+    text = IOR_TABLE.replace("file-per-process", "single-shared-file")
+    assert any("one file shared" in warning for warning in read_storage(_write(tmp_path, text)).warnings)

@@ -118,10 +118,13 @@ def _unbounded(s: Sample) -> bool:
 
 
 def _start(name: LawName, reduced: Logs) -> float:
-    """Log-shape to seek from: that of a complete sample with the spread of the failures, not far from 1."""
-    spread = np.sqrt(max(reduced.squares / reduced.failures, 1e-8))
-    log_shape = np.log({LawName.WEIBULL: 1.28 / spread, LawName.LOGNORMAL: spread}.get(name, 1.0 / spread**2))
-    return float(np.clip(log_shape, -1.0 if name is LawName.LOGNORMAL else -0.5, 8.0))
+    """Log-shape to seek from: that of a complete sample with the spread of the failures, not far below 1."""
+    spread = float(np.sqrt(reduced.squares / reduced.failures))
+    if spread < 1e-6:
+        return 0.0
+    if name is LawName.LOGNORMAL:
+        return float(np.log(spread))
+    return max(-0.5, min(11.0, float(np.log(1.28 / spread if name is LawName.WEIBULL else spread**-2))))
 
 
 def _degenerate(name: LawName, s: Sample) -> LawFit:

@@ -1,5 +1,6 @@
 """The power-law process of Crow (AMSAA): a failure rate that falls or grows as a power of the exposure."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -198,11 +199,16 @@ def cramer_von_mises(uniform: Floats) -> tuple[float, float]:
     is the share of 2,000 records of a power law, always the same, with as many failures (100 for more), that fit worse;
     its standard error at 5 % is 0.5 points.
     """
-    size = min(uniform.size, _LARGEST)
-    drawn = np.sort(np.random.default_rng(_SEED).standard_exponential((_DRAWS, size)), axis=1)[:, ::-1]
-    null = _statistic(np.exp(-drawn * (size - 1.0) / drawn.sum(axis=1, keepdims=True)))
     found = float(_statistic(uniform))
-    return found, float((1.0 + np.count_nonzero(null >= found)) / (_DRAWS + 1.0))
+    worse = np.count_nonzero(_null_statistics(min(uniform.size, _LARGEST)) >= found)
+    return found, float((1.0 + worse) / (_DRAWS + 1.0))
+
+
+@lru_cache(maxsize=_LARGEST)
+def _null_statistics(size: int) -> Floats:
+    """Statistics of records of a power law; ``-b log(t/T)`` are exponential."""
+    drawn = np.sort(np.random.default_rng(_SEED).standard_exponential((_DRAWS, size)), axis=1)[:, ::-1]
+    return _statistic(np.exp(-drawn * (size - 1.0) / drawn.sum(axis=1, keepdims=True)))
 
 
 def _statistic(uniform: Floats) -> Floats:

@@ -126,7 +126,7 @@ def _gamma(a: float, of: Logs) -> tuple[float, float]:
         ratio = np.exp(a * (x - v) - y - gammaln(a) - log_upper_gamma(a, y))  # y times the hazard
         score = of.total * np.exp(-v) - d * a + w @ ratio
         slope = of.total * np.exp(-v) + w @ (ratio * (a - y + ratio))
-        step = float(np.clip(score / slope, -2.0, 2.0)) if slope > 0.0 else 1.0
+        step = max(-2.0, min(2.0, float(score / slope))) if slope > 0.0 else 1.0
         v += step
         if abs(step) * np.sqrt(a) < 1e-11 * (1.0 + np.sqrt(a) * 1e-3):
             break

@@ -9,7 +9,7 @@ from ckptplan.cost.state import DEFAULT_LEDGER, addition_names, compose, ledger,
 from ckptplan.errors import InputError
 from ckptplan.spec.fields import read_state
 from ckptplan.spec.hints import nearest, shown
-from ckptplan.spec.model_source import parameter_counts
+from ckptplan.spec.model_source import matrix_fraction, parameter_counts
 from ckptplan.spec.record import Record
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
@@ -36,7 +36,7 @@ def build_model(record: Record) -> Model | None:
     """The model, or None if a fault was noted."""
     fields = record.fields
     counts = parameter_counts(record)
-    kept = _ledger(record)
+    kept = _ledger(record, None if counts is None else matrix_fraction(counts))
     trained = record.take("model.trainable_fraction", 1.0)
     frozen = record.take("model.frozen_weights", "omitted")
     if kept is None or counts is None or not fields.sound("model"):
@@ -48,7 +48,8 @@ def build_model(record: Record) -> Model | None:
     return Model(total, kept, experts, trained, frozen == "saved", architecture)
 
 
-def _ledger(record: Record) -> Ledger | None:
+def _ledger(record: Record, matrices: float | None) -> Ledger | None:
+    """The ledger; ``matrices`` is the part of the parameters in hidden matrices, where the layers are known."""
     given = record.fields.given.get("model.state")
     node = None if given is None else given.node
     if not record.fields.sound("model.state"):
@@ -59,9 +60,9 @@ def _ledger(record: Record) -> Ledger | None:
         )
         return None
     if isinstance(node, ListNode):
-        return _listed(record, node)
+        return _listed(record, node, matrices)
     name = node.raw.strip() if isinstance(node, ScalarNode) else DEFAULT_LEDGER
-    built = _named(record, "model.state", name)
+    built = _named(record, "model.state", name, matrices)
     if built is None:
         return None
     text = f"{name}: {_bytes_each(built):.4g} bytes per parameter"
@@ -69,15 +70,16 @@ def _ledger(record: Record) -> Ledger | None:
     return built
 
 
-def _named(record: Record, path: str, name: str) -> Ledger | None:
+def _named(record: Record, path: str, name: str, matrices: float | None) -> Ledger | None:
     """A ledger by name; only Muon asks for the fraction of matrices."""
     if name not in ledger_names():
         _no_ledger(record, path, name, ledger_names())
         return None
     fraction = 0.95
     if name == "muon":
-        fraction = record.take("model.matrix_fraction", 0.95, text=None)
-        if not record.fields.has("model.matrix_fraction"):
+        known = {} if matrices is None else {"origin": "follows from the layers"}
+        fraction = record.take("model.matrix_fraction", 0.95 if matrices is None else matrices, **known)
+        if matrices is None and not record.fields.has("model.matrix_fraction"):
             record.warn(
                 path, "assumed: 95 % of the parameters are in matrices that Muon updates", "write matrix_fraction"
             )
@@ -97,7 +99,7 @@ def _no_ledger(record: Record, path: str, name: str, known: tuple[str, ...]) -> 
     record.fields.fault(path, f"there is no ledger {shown(name)}", hint)
 
 
-def _listed(record: Record, node: ListNode) -> Ledger | None:
+def _listed(record: Record, node: ListNode, matrices: float | None) -> Ledger | None:
     """A list of names and of states with their bytes."""
     if not node.items or len(node.items) > _MOST_STATES:
         message = "the list is empty" if not node.items else f"more than {_MOST_STATES} states"
@@ -113,7 +115,7 @@ def _listed(record: Record, node: ListNode) -> Ledger | None:
             state = _state(record, path, item)
             states += [] if state is None else [state]
         else:
-            names += _by_name(record, path, item, states, additions)
+            names += _by_name(record, path, item, (states, additions), matrices)
     if not record.fields.whole("model.state"):
         return None
     if any(name in names[:place] and name in ledger_names() for place, name in enumerate(names)):
@@ -126,7 +128,10 @@ def _listed(record: Record, node: ListNode) -> Ledger | None:
         return None
 
 
-def _by_name(record: Record, path: str, item: Node, states: list[State], additions: list[str]) -> list[str]:
+def _by_name(
+    record: Record, path: str, item: Node, found: tuple[list[State], list[str]], matrices: float | None
+) -> list[str]:
+    states, additions = found
     name = item.raw.strip() if isinstance(item, ScalarNode) else ""
     if not name:
         record.fields.fault(path, "a name or a group of keys belongs here", "write for example adam-14 or ema")
@@ -134,7 +139,7 @@ def _by_name(record: Record, path: str, item: Node, states: list[State], additio
     if name in addition_names():
         additions.append(name)
     elif name in ledger_names():
-        built = _named(record, path, name)
+        built = _named(record, path, name, matrices)
         states += [] if built is None else list(built.states)
     else:
         _no_ledger(record, path, name, (*ledger_names(), *addition_names()))

@@ -45,6 +45,15 @@ def parameter_counts(record: Record) -> Counts | None:
     return Counts(parameters, experts)
 
 
+def matrix_fraction(counts: Counts) -> float | None:
+    """The part of the parameters in matrices of the layers, which Muon updates; None where layers are not known."""
+    architecture = counts.architecture
+    if architecture is None or not architecture.total:
+        return None
+    matrices = sum(t.total for t in architecture.tensors if t.layers and len(t.shape) > 1 and not t.buffer)
+    return matrices / architecture.total
+
+
 def refuse_what_layers_do_not_fill(record: Record, model: Model, cluster: Cluster) -> None:
     """Note more pipeline stages than layers, and more expert-parallel ranks than experts."""
     architecture, layout = model.architecture, cluster.layout

@@ -54,7 +54,7 @@ _MODEL = Group(
         "matrix_fraction": Key(
             "fraction",
             "Muon only: part of the parameters that it updates, the hidden matrices.",
-            "0.95 (assumed)",
+            "0.95 (assumed), or what the layers of the model say",
             example="0.95",
             zero=True,
         ),

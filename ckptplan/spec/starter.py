@@ -11,7 +11,7 @@ STARTER = """\
 name: my run
 
 model:
-  parameters: 70e9                # or 70_553_706_496
+  parameters: 70e9                # or, beside this file, config: ./config.json (Hugging Face) or checkpoint: ./weights
   state: adam-14                  # what a checkpoint holds; 14 bytes per parameter: 16-bit copy, fp32 master, moments
   # state: [adam-14, ema]         # more than one ledger entry; or a list of {name: ..., bytes_per_parameter: ...}
   # expert_parameters: 60e9       # mixture of experts: those in routed experts

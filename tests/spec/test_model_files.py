@@ -117,6 +117,18 @@ def test_files_of_a_spec_from_standard_input_lie_in_the_working_folder(
     assert read.scenario.model.parameters == PARAMETERS
 
 
+def test_muon_updates_the_matrices_of_the_layers(folder: Path) -> None:
+    """The part of the parameters in hidden matrices follows from the layers: nothing is assumed, nothing warned of."""
+    spec_file = spec(folder, "config: config.json")
+    read = load(str(spec_file), sets=["model.state=muon"], environment={})
+    matrices = 4 * (4 * 64 + 8 * 8) + IN_EXPERTS
+    shown = {value.key: (value.si, value.origin) for value in read.values}
+    assert shown["model.matrix_fraction"] == (matrices / PARAMETERS, "follows from the layers")
+    assert read.warnings == ()
+    read = load(str(spec_file), sets=["model.state=muon", "model.matrix_fraction=0.5"], environment={})
+    assert {value.key: value.si for value in read.values}["model.matrix_fraction"] == 0.5
+
+
 def test_experts_that_agree_may_be_given(folder: Path) -> None:
     """The number that follows is no fault; another one is."""
     path = spec(folder, f"config: config.json, expert_parameters: {IN_EXPERTS}")

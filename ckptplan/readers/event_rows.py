@@ -237,7 +237,8 @@ class EventRows:
                 report.warnings.append(
                     "Nobody said when watching began: it is taken to begin with the first event. Say it with --since."
                 )
-        end = watched(self.options.watched_until, "the end of watching", begin, by, self.path)
+        start = begin if calendar else 0.0  # of a length of time such as 54 d
+        end = watched(self.options.watched_until, "the end of watching", start, by, self.path)
         if end is None:
             report.warnings.append(
                 "Nobody said when watching ended: it is taken to end with the last event. Say it with --until."

@@ -29,7 +29,8 @@ def looks_like(head: bytes) -> bool:
 
 def header_of(head: bytes) -> list[str]:
     """The cells of the first line that holds something; empty for a line of values."""
-    text = next((line for line in head.decode("utf-8-sig", "replace").splitlines() if line.strip("# \t")), "")
+    lines = (line.strip() for line in head.decode("utf-8-sig", "replace").splitlines())
+    text = next((line for line in lines if line and line[0] != "#"), "")
     if not text or len(text) > 60_000 or text.lstrip().startswith(("{", "[")):
         return []
     cells = [cell.strip().strip('"') for cell in text.split(separator_of(text))]

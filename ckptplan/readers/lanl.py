@@ -108,6 +108,10 @@ def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRec
     inside = (found.start_s >= windows.from_s[unit]) & (found.start_s <= windows.until_s[unit])
     report.leave(int((kept & ~inside).sum()), "rows outside the time in which their node was in service")
     kept &= inside
+    if not kept.any():
+        raise refused(
+            table.path, "no row lies in the time in which its node was in service", "check --since and --until"
+        )
     windows.say(report, len(np.unique(unit[kept])))
     causes = Numbered()
     cause = causes.codes(rows.causes)

@@ -21,6 +21,7 @@ _SLASHED = re.compile(
     r"(?:[ T,]+([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 )
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_NO_SECONDS = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2})(Z|[+-][0-9]{2}:?[0-9]{2})")
 _ISO = re.compile(r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}")
 _C_TIME = re.compile(
     r"(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) (?:([A-Z]{1,5}) )?([0-9]{4})"
@@ -132,7 +133,7 @@ def read_times(texts: Sequence[str], style: Style) -> Stamps:
 
 
 def _iso(texts: Sequence[str]) -> Stamps:
-    """ISO 8601, and what differs from it by slashes, or has no time of day."""
+    """ISO 8601, and what differs from it by slashes, or has no seconds or no time of day."""
     found = parse_stamps(texts)
     odd = [row for row in np.flatnonzero(np.isnan(found.seconds)).tolist() if texts[row]]
     if odd:
@@ -144,7 +145,10 @@ def _iso(texts: Sequence[str]) -> Stamps:
 def _as_iso(text: str) -> str:
     if len(text) > 7 and text[4] == text[7] == "/":
         text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
-    return f"{text} 00:00" if _DAY.fullmatch(text) else text
+    if _DAY.fullmatch(text):
+        return f"{text} 00:00"
+    short = _NO_SECONDS.fullmatch(text)
+    return f"{short[1]}:00{short[2]}" if short else text
 
 
 def _slashed(text: str, style: Style) -> float:

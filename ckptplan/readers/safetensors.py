@@ -18,7 +18,7 @@ from ckptplan.errors import InputError, Place, Problem, printable
 
 LONGEST_HEADER = 100_000_000  # bytes: the limit of the reference implementation
 MOST_PROBLEMS = 20
-_MOST_COMMAS = 5_000_000  # of a header: 800,000 tensors and some 600 MB once it is read
+_MOST_COMMAS = 1_000_000  # of a header: 160,000 tensors, and half a gigabyte once it is read
 _MOST_AXES = 64
 _MOST_ELEMENTS = 2**63 - 1
 

@@ -96,6 +96,9 @@ def _folder(folder: Path) -> StoredTensors:
         return _merged([folder / files[0]], folder)
     if files:
         return _numbered(folder, files)
+    if ".metadata" in names:
+        message = "a folder of torch.distributed.checkpoint, whose .metadata is a pickled file"
+        raise refused(folder, message, "write config: ./config.json; pickled files are never opened")
     pickled = next((name for name in names if Path(name).suffix in PICKLED), None)
     if pickled is not None:
         refuse_pickle(folder / pickled)

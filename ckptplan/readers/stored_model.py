@@ -14,6 +14,7 @@ from ckptplan.readers.shards import read_shards
 from ckptplan.readers.tensor_names import Role, is_no_weight, is_packed, role_of
 
 _MOST_STACKED = 4096  # experts on the first axis of a matrix; more are rows of experts run together
+_MOST_PATTERNS = 20_000  # a model has some hundred
 _CONFIG = "config.json"
 
 
@@ -89,6 +90,11 @@ def architecture_of(stored: Iterable[StoredTensor]) -> Architecture:
     -------
     Architecture
         Without a head it has a tied one. How many experts a token uses is not in the files: all count as used.
+
+    Raises
+    ------
+    InputError
+        For more than 20,000 different tensors.
     """
     roles = [(tensor, role_of(tensor.name, len(tensor.shape))) for tensor in stored if tensor.elements]
     # A layer that joins two inputs is a module of multi-token prediction, numbered as if it were a layer.
@@ -101,6 +107,9 @@ def architecture_of(stored: Iterable[StoredTensor]) -> Architecture:
         key = _Alike(role.pattern, tensor.shape, extra, buffer)
         found[key][role.layer] += 1
         samples[key] = role
+    if len(found) > _MOST_PATTERNS:
+        message = f"more than {_MOST_PATTERNS:,} kinds of tensors by name and shape"
+        raise InputError(message, hint="write config: ./config.json: names that count no layers tell no model")
     parts: dict[bool, list[Tensors]] = {False: [], True: []}
     for alike, layers in found.items():
         parts[alike.extra] += _grouped(samples[alike], alike.shape, layers, alike.buffer)

@@ -118,7 +118,7 @@ ENTRY = GOOD["a"]
         (b'{"\xff": 1}', 0, "not UTF-8"),
         (b'{"a": ' + b"[" * 100_000, 0, "nested too deep"),
         (b'{"a": ' + b"9" * 5000 + b"}", 0, "not JSON"),
-        (b'{"a": [' + b"," * 5_000_001, 0, "more than 5,000,000 values"),
+        (b'{"a": [' + b"," * 1_000_001, 0, "more than 1,000,000 values"),
         (b'{"\\ud800\\u001b": 1}', 0, "\\ud800\\x1b"),
     ],
 )

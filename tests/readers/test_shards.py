@@ -116,6 +116,7 @@ def test_links_of_a_folder_that_lead_out_are_refused(folder: Path, tmp_path: Pat
         ([], "no safetensors file and no index"),
         (["config.json"], "no safetensors file and no index"),
         (["pytorch_model.bin"], "pickled"),
+        ([".metadata", "__0_0.distcp"], "torch.distributed.checkpoint"),
         (["a.safetensors", "b.safetensors"], "2 safetensors files and no index"),
         (["a.safetensors.index.json", "b.safetensors.index.json"], "2 indices"),
     ],

@@ -147,6 +147,12 @@ def test_a_config_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     assert "never-heard-of" in found.remarks[0]
 
 
+def test_names_without_end_are_refused() -> None:
+    """Tens of thousands of different tensors are no layers."""
+    with pytest.raises(InputError, match="20,000 kinds"):
+        architecture_of(StoredTensor(f"tensor{n}", "F32", (1,)) for n in range(20_001))
+
+
 def test_files_without_weights_are_refused(tmp_path: Path) -> None:
     """Positions alone are no model."""
     save(tmp_path / "model.safetensors", {"position_ids": ("I64", (5,))})

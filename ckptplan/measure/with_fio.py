@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ckptplan.errors import InputError, printable
+from ckptplan.measure.blocks import PAGE_BYTES
 from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.host import file_system_of, host_memory
 from ckptplan.measure.reading import Past
@@ -72,6 +73,7 @@ def measure_with_fio(
     reads: list[FioRates] = []
     with own_folder(directory) as folder:
         fitted, notes = fitting(directory, setting)
+        fitted = _whole_blocks(fitted)
         for number in range(fitted.writers):
             folder.expect(f"{_JOB}.{number}")
         for number in range(1, fitted.repeats + 1):
@@ -99,6 +101,13 @@ def measure_with_fio(
         notes=notes,
     )
     return measured._replace(notes=(*doubts(measured), *notes))
+
+
+def _whole_blocks(setting: Setting) -> Setting:
+    """What fio writes of it: it leaves out what fills no block."""
+    block_bytes = min(setting.block_bytes, max(PAGE_BYTES, setting.size_bytes // PAGE_BYTES * PAGE_BYTES))
+    size_bytes = max(block_bytes, setting.size_bytes // block_bytes * block_bytes)
+    return setting._replace(block_bytes=block_bytes, size_bytes=size_bytes)
 
 
 def arguments(setting: Setting, access: str) -> list[str]:

@@ -10,7 +10,7 @@ from ckptplan.measure import host
 from ckptplan.measure.host import FileSystem, file_system_of, host_memory
 
 MOUNTS = """/dev/vda / ext4 rw 0 0
-tmpfs /run/shm tmpfs rw 0 0
+tmpfs /nowhere/shm tmpfs rw 0 0
 overlay /run/box overlay rw 0 0
 server:/a /mnt/with\\040blank nfs4 rw 0 0
 old /mnt/twice ext4 rw 0 0
@@ -23,8 +23,8 @@ broken
     ("folder", "expected"),
     [
         ("/somewhere", FileSystem("ext4", "/dev/vda", "/")),
-        ("/run/shm/deep/er", FileSystem("tmpfs", "tmpfs", "/run/shm")),
-        ("/run/shmoo", FileSystem("ext4", "/dev/vda", "/")),
+        ("/nowhere/shm/deep/er", FileSystem("tmpfs", "tmpfs", "/nowhere/shm")),
+        ("/nowhere/shmoo", FileSystem("ext4", "/dev/vda", "/")),
         ("/mnt/with blank/a", FileSystem("nfs4", "server:/a", "/mnt/with blank")),
         ("/mnt/twice", FileSystem("xfs", "new", "/mnt/twice")),
     ],
@@ -40,7 +40,7 @@ def test_memory_and_layers_are_told_apart(tmp_path: Path) -> None:
     """A tmpfs is memory, an overlay a layer of a container, an unknown mount neither."""
     mounts = tmp_path / "mounts"
     mounts.write_text(MOUNTS, encoding="utf-8")
-    assert file_system_of("/run/shm", str(mounts)).is_memory
+    assert file_system_of("/nowhere/shm", str(mounts)).is_memory
     assert file_system_of("/run/box", str(mounts)).is_layer
     unknown = file_system_of("/x", str(tmp_path / "absent"))
     assert (unknown.kind, unknown.is_memory, unknown.is_layer) == ("unknown", False, False)

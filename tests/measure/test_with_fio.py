@@ -47,6 +47,16 @@ def test_fio_is_told_what_a_save_does() -> None:
     assert "--direct=1" in arguments(SMALL._replace(direct=True), "read")
 
 
+@pytest.mark.parametrize(
+    ("size_bytes", "expected"),
+    [(1 << 20, (1 << 20, 1 << 16)), (100_000, (65_536, 65_536)), (20_000, (16_384, 16_384)), (5, (4096, 4096))],
+)
+def test_fio_writes_whole_blocks(size_bytes: int, expected: tuple[int, int]) -> None:
+    """A size below a block makes the block smaller; what fills no block is left out, for fio leaves it out."""
+    found = with_fio._whole_blocks(SMALL._replace(size_bytes=size_bytes))
+    assert (found.size_bytes, found.block_bytes) == expected
+
+
 def test_what_fio_prints_becomes_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two writers in 40 s and 50 s: all bytes over 50 s; its files are removed with the folder."""
     jobs = [fio_job(40_000_000_000, ms=ms) for ms in (40_000, 50_000)]

@@ -16,6 +16,7 @@ from ckptplan.readers.events_csv import header_of
 from ckptplan.readers.files import head, refused
 from ckptplan.readers.json_values import first_object
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.slurm import other_tables
 
 __all__ = ["FORMATS", "Format", "RecordOptions", "read_record", "recognised"]
 
@@ -31,6 +32,10 @@ class Format(NamedTuple):
 
 # The order matters: a format stands before those that would take its files for theirs.
 FORMATS: dict[str, Format] = {
+    "sacct": Format("slurm.sacct", "Jobs of Slurm: sacct with -P (--parsable2) or -p, or with another --delimiter."),
+    "sacct-json": Format("slurm.sacct_json", "Jobs of Slurm: sacct --json."),
+    "sacctmgr-event": Format("slurm.events", "Node outages of Slurm: sacctmgr show event, with -P or -p."),
+    "job-output": Format("slurm.job_output", "Output of a job with Slurm's lines about its end."),
     "lanl": Format("lanl", "Node outages of Los Alamos, LA-UR-05-7318, with each node's time in service."),
     "restart-cycles": Format("restart_cycles", "cycle_info files of NVIDIA's resiliency extension, put together."),
     "scr": Format("scr", "The log of the Scalable Checkpoint/Restart library, .scr/log."),
@@ -75,7 +80,7 @@ def recognised(start: bytes, options: RecordOptions | None = None) -> str | None
     """The format of a file by its first bytes; None for an unknown one."""
     if not start.strip():
         return None
-    if _not_failures(start) is not None:
+    if _not_failures(start) is not None or other_tables.looks_like(start):
         return None
     for name in FORMATS:
         if _module(name).looks_like(start):
@@ -98,6 +103,8 @@ def _module(name: str) -> _Module:
 def _unknown(start: bytes, path: str | Path) -> InputError:
     if not start.strip(b"\0 \t\r\n"):
         return refused(path, "is empty" if not start else "holds nothing but blanks", "name a file of failures")
+    if other_tables.looks_like(start):
+        other_tables.read(path)
     what = _not_failures(start)
     if what is not None:
         return refused(path, what[0], what[1])
@@ -123,8 +130,6 @@ def _not_failures(start: bytes) -> tuple[str, str] | None:
             "of users too",
             "name the trace of jobs itself",
         )
-    if {"avail", "timelimit", "cpus", "free_mem"} <= set(names):
-        return "is a listing of sinfo, nodes at one moment, not a record of failures", "take sacctmgr show event"
     few = start[:8192]
     if b'"fio version"' in few or b"\nfio-" in few[:600] or b": (g=0): rw=" in few[:600]:
         return "is the output of fio, not a record of failures", "read it with ckptplan measure import"

@@ -14,7 +14,7 @@ _FREE = {
     "stdin", "stdout", "stderr",
 }  # fmt: skip
 _LISTS = {"nodelist", "reqnodes", "alloctres", "reqtres", "allocgres", "reqgres", "flags", "licenses"}  # hold commas
-_DELIMITED = re.compile(r"[A-Za-z][A-Za-z0-9_]*?([^A-Za-z0-9_\s(){}:%./-]\S{0,7}?|\t|[:/.-])[A-Za-z]")
+_DELIMITED = re.compile(r"[A-Za-z][A-Za-z0-9_]*?([^A-Za-z0-9_\s(){}:%./-]\S{0,7}?|\t|[:/.-]{1,8})[A-Za-z]")
 _JOB = ("jobid", "jobidraw")
 
 

@@ -25,6 +25,7 @@ from ckptplan.readers.slurm.words import counted
 WORKERS = 2  # blocks that are parsed at a time: more take memory for little
 MOST_ALLOCATIONS = 20_000_000
 _ALWAYS = ("job", "state", "start", "end", "elapsed", "exit", "nodes", "tres", "restarts", "system", "admin")
+TORN = "torn lines (fields cannot be told apart)"
 _MOST_STATES = 20  # that an error lists
 
 
@@ -134,13 +135,14 @@ class _Reading:
         self.rows += len(columns[0])
         job = columns[list(self.roles).index("job")]
         steps = compute.match_substring(job, ".")
-        header = compute.match_substring_regex(job, r"^JobID(Raw)?$")  # tables written one after another
-        self.steps += compute.sum(steps).as_py() or 0
-        self.repeated += compute.sum(header).as_py() or 0
-        kept = compute.invert(compute.or_(steps, header))
-        return jobs_of(
-            {role: column.filter(kept) for role, column in zip(self.roles, columns, strict=True)}, self.options
-        )
+        header = compute.match_substring_regex(job, "^JobID(Raw)?$")  # tables written one after another
+        kept = compute.match_substring_regex(job, "^[0-9][^.]*$")
+        counts = [compute.sum(which).as_py() or 0 for which in (steps, header, kept)]
+        self.steps += counts[0]
+        self.repeated += counts[1]
+        self.torn += len(job) - sum(counts)  # the rest of a row that a line break and a delimiter in its name cut
+        own = {role: column.filter(kept) for role, column in zip(self.roles, columns, strict=True)}
+        return jobs_of(own, self.options)
 
     def _mend(self, block: Block) -> tuple[list[int], list[list[bytes]]]:
         """Rows that can be put together or cut aright: places and needed cells; others are counted as torn."""
@@ -153,7 +155,7 @@ class _Reading:
         places, cells = [], []
         fields = len(self.header.names)
         mender = Mender(self.header, self.roles.values(), block.delimiter)
-        for row, text, count in joined(lines, block.delimiter, fields):
+        for row, text, count in joined(lines, block.delimiter, fields, mender.fits):
             found = mender.cells(text.split(block.delimiter))
             if found is None:
                 self.torn += count
@@ -180,7 +182,7 @@ class _Reading:
         left = {
             "job steps": self.steps,
             "headers of further tables": self.repeated,
-            "torn lines (too few or too many fields)": self.torn,
+            TORN: self.torn,
         }
         warnings, facts = [], []
         if self.undecodable:
@@ -188,7 +190,9 @@ class _Reading:
                 f"{counted(self.undecodable, 'line')} with bytes that are not UTF-8: those were read as U+FFFD"
             )
         if self.torn:
-            warnings.append(f"{counted(self.torn, 'torn line')}: too few or too many fields. They do not count")
+            warnings.append(
+                f"{counted(self.torn, 'torn line')} (fields cannot be told apart, or no job id) do not count"
+            )
         if self.mended:
             facts.append(f"{counted(self.mended)} with the delimiter in a text such as the job's name: cut aright")
         if self.joined:

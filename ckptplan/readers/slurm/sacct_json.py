@@ -1,4 +1,4 @@
-"""The reader of ``sacct --json``, of Slurm 21.08 to 22.05 (plain numbers) and of later ones (numbers that may be unset)."""
+"""The reader of ``sacct --json``: of Slurm 21.08 to 22.05, plain numbers; of later ones, numbers that may be unset."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ def looks_like(head: bytes) -> bool:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
         return False
-    jobs = re.search(rb'"jobs"\s*:\s*\[', start) is not None
-    return (
-        (jobs and b'"account' in start)
-        or (re.match(rb'\{\s*"meta"', start) is not None and b'"Slurm"' in start)
-        or (jobs and re.search(rb'"jobs"\s*:\s*\[\s*\]', start) is not None)
-    )
+    if b'"job_state"' in start:  # of squeue or scontrol
+        return False
+    jobs = re.search(rb'"jobs"\s*:\s*\[\s*(\])?', start)
+    meta = re.match(rb'\{\s*"meta"', start) is not None and b'"Slurm"' in start
+    return meta or (jobs is not None and (b'"account' in start or jobs[1] is not None))
 
 
 def read(path: str | Path, options: Any = None) -> FailureRecord:
@@ -79,7 +78,7 @@ class _Reading:
             )
         jobs = together(self.parts)
         self.parts = []
-        form = "Slurm sacct, JSON" + (" of 22.05.9 and later" if self.newer else "")
+        form = "Slurm sacct, JSON" + (", numbers that may be unset" if self.newer else "")
         return judged(jobs, self._said(form, document), self.options)
 
     def _said(self, form: str, document: JsonJobs) -> Read:

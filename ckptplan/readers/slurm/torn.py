@@ -7,6 +7,7 @@ could hold the delimiter, the columns between them decide by what they may hold:
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -41,30 +42,37 @@ class TornLine(NamedTuple):
     text: str
 
 
-def joined(lines: Iterable[TornLine], delimiter: str, fields: int) -> Iterator[tuple[int, str, int]]:
-    """Rows out of neighbouring lines, with place and number of these: a field held a line break where they add up."""
-    held: list[TornLine] = []
+def joined(
+    lines: Iterable[TornLine], delimiter: str, fields: int, fits: Callable[[str], bool]
+) -> Iterator[tuple[int, str, int]]:
+    """Rows out of neighbouring lines, with place and number of these: a field held a line break where they add up.
+
+    The newest lines that make a row that ``fits`` are joined; a line that no such row takes up stands alone.
+    """
+    held: deque[TornLine] = deque()
     total = 0
     for line in lines:
         count = line.text.count(delimiter) + 1
-        if count >= fields:
+        if held and (count > fields or line.row != held[-1].row + 1 or len(held) == MOST_JOINED):
             yield from _single(held)
-            held, total = [], 0
+            held, total = deque(), 0
+        if count > fields:
             yield line.row, line.text, 1
             continue
-        follows = bool(held) and line.row == held[-1].row + 1 and len(held) < MOST_JOINED
-        if not follows or total + count - 1 > fields:
-            yield from _single(held)
-            held, total = [], 0
         held.append(line)
         total += count - (len(held) > 1)
-        if total == fields and len(held) > 1:
-            yield held[0].row, " ".join(part.text for part in held), len(held)
-            held, total = [], 0
+        while total > fields:
+            first = held.popleft()
+            total -= first.text.count(delimiter)
+            yield first.row, first.text, 1
+        text = " ".join(part.text for part in held)
+        if total == fields and len(held) > 1 and fits(text):
+            yield held[0].row, text, len(held)
+            held, total = deque(), 0
     yield from _single(held)
 
 
-def _single(held: list[TornLine]) -> Iterator[tuple[int, str, int]]:
+def _single(held: Iterable[TornLine]) -> Iterator[tuple[int, str, int]]:
     for line in held:
         yield line.row, line.text, 1
 
@@ -76,6 +84,10 @@ class Mender:
         self.names, self.free, self.needed = header.names, header.free(), tuple(needed)
         self.delimiter = delimiter
         self.checks = [_CHECKS.get(name) for name in header.names]
+
+    def fits(self, text: str) -> bool:
+        """Whether a row has a cell of its kind in every column."""
+        return self.cells(text.split(self.delimiter)) is not None
 
     def cells(self, fields: list[str]) -> list[str] | None:
         """The needed cells of a row; None where it cannot be cut in one way only."""

@@ -63,7 +63,8 @@ def goodness(
     if s.weight.sum() > _LARGEST:
         return Goodness(*cells_test(fit, s))
     found = anderson_darling(fit.name, fit.shape, fit.scale, s)
-    null = np.array([_drawn_statistic(fit, s, rng) for _ in range(bootstraps)])
+    with np.errstate(all="ignore"):  # times over hundreds of decades; what overflows is not counted
+        null = np.array([_drawn_statistic(fit, s, rng) for _ in range(bootstraps)])
     null = null[np.isfinite(null)]
     p_value = (1.0 + np.count_nonzero(null >= found)) / (null.size + 1.0)
     return Goodness("Anderson-Darling", found, float(p_value), f"parametric bootstrap of {null.size} samples")
@@ -123,7 +124,7 @@ def _drawn_statistic(fit: LawFit, s: Sample, rng: np.random.Generator) -> float:
 def _draw(fit: LawFit, s: Sample, rng: np.random.Generator) -> tuple[Floats, Bools]:
     """Times to failure from the law, cut at ends of observation drawn as the record shows them."""
     number = int(s.weight.sum())
-    failure = np.maximum(quantile(fit, rng.random(number)), 1e-300)
+    failure = np.clip(quantile(fit, rng.random(number)), 5e-324, 1.7e308)
     # A time censored at a failure ended after it, so that the failure is not at risk of being censored then.
     turned = Sample(np.where(s.failed, s.time, np.nextafter(s.time, np.inf)), ~s.failed, s.weight)
     ends = product_limit(turned)

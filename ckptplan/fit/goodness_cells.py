@@ -43,13 +43,16 @@ def cells_test(fit: LawFit, s: Sample) -> tuple[str, float, float, str]:
         return "none", np.nan, np.nan, f"fewer than {3 * _EXPECTED:.0f} failures among many times do not judge a law"
     free = np.log([fit.shape, fit.scale])
     edges = _edges(fit, s, number)
-    expected = _expected(fit.name, free, s, edges)
+    expected = np.maximum(_expected(fit.name, free, s, edges), 1e-9)
     observed = np.bincount(np.searchsorted(edges, s.time, "left"), s.weight * s.failed, edges.size + 1)
     moved = slice(1, 2) if fit.name is LawName.EXPONENTIAL else slice(0, 2)
     shifts = _STEP * np.eye(2)[moved]
     slopes = [_expected(fit.name, free + h, s, edges) - _expected(fit.name, free - h, s, edges) for h in shifts]
     gradient = np.array(slopes).T / (2.0 * _STEP) / np.sqrt(expected)[:, None]
-    used = gradient @ np.linalg.solve(_information(fit.name, free, s, shifts), gradient.T)
+    information = _information(fit.name, free, s, shifts)
+    if not (np.isfinite(gradient).all() and np.isfinite(information).all()):
+        return "none", np.nan, np.nan, "too few cells differ to judge a law by"
+    used = gradient @ np.linalg.pinv(information, hermitian=True) @ gradient.T
     variance, directions = np.linalg.eigh(np.eye(expected.size) - used)
     along = directions.T @ ((observed - expected) / np.sqrt(expected))
     kept = variance > _KEPT

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from ckptplan.errors import InputError
 from ckptplan.fit.incomplete_gamma import Floats
 
+_LEAST = 1e-290  # an observation as short as this is none: shares of it would lose their digits
+
 
 class Laplace(NamedTuple):
     """Centre of the failures against the middle of the observation."""
@@ -26,7 +28,7 @@ def checked_instants(instants: npt.ArrayLike, end: float) -> Floats:
         If the end is not positive and finite, or an instant is not between 0 and the end.
     """
     t = np.sort(np.asarray(instants, dtype=np.float64).reshape(-1))
-    if not 0.0 < end < np.inf:
+    if not _LEAST < end < np.inf:
         raise InputError(f"an observation that ends at {end:g}: it must end after 0, at a finite time")
     wrong = ~((t >= 0.0) & (t <= end))
     if wrong.any():
@@ -70,7 +72,7 @@ def laplace(instants: npt.ArrayLike, end: float, until_failure: bool = False) ->
     t, observed = counted(checked_instants(instants, end), end, until_failure)
     if t.size == 0 or observed <= 0.0:
         return Laplace(np.nan, np.nan, "no failure is left to tell a trend from")
-    u = float((t.mean() / observed - 0.5) * np.sqrt(12.0 * t.size))
+    u = float(((t / observed).mean() - 0.5) * np.sqrt(12.0 * t.size))
     return Laplace(u, normal_tails(u))
 
 

@@ -37,7 +37,8 @@ def logs(of: Sample) -> Logs:
     origin = float(w @ x / w.sum())
     x = x - origin
     mean = float(w[f] @ x[f] / d)
-    squares, total = float(w[f] @ (x[f] - mean) ** 2), float(w[f] @ np.exp(x[f]))
+    with np.errstate(over="ignore"):
+        squares, total = float(w[f] @ (x[f] - mean) ** 2), float(w[f] @ np.exp(x[f]))
     return Logs(origin, d, mean, squares, total, nodes(x, w), nodes(x[~f], w[~f]))
 
 

@@ -86,6 +86,14 @@ def test_no_failures_since_a_while():
     assert found.failures <= 1
 
 
+def test_a_burst_at_the_end_is_no_part():
+    """Many failures in the last milliseconds of months do not leave milliseconds to plan from."""
+    t = np.concatenate([np.linspace(0, 1e7, 50), 1e7 - 1e-3 * np.arange(30)])
+    assert recent_part(t, 1e7).exposure >= 1e5
+    assert recent_part([10.0] * 100, 10.0, until_failure=True).exposure >= 0.1
+    assert recent_part([0.0] * 100, 10.0, until_failure=True).failures == 100
+
+
 def test_ties_and_the_very_start():
     """Failures at one instant, and at 0, are counted and are no fault."""
     assert recent_part([0.0, 0.0, 2.0, 2.0, 5.0, 8.0], 10.0).failures == 6

@@ -101,7 +101,9 @@ def _take_preset(group: str, node: MapNode, path: str, names: set[str], problems
         entries = dict(own)
     else:
         entries = {key: entry for key, entry in node.entries.items() if not is_from_preset(entry[1])}
-    for key, (place, value) in values_by(preset, named.source.name.partition(" ")[0]).items():
+    values = values_by(preset, named.source.name.partition(" ")[0])
+    entries = {key: entry for key, entry in entries.items() if key in own or not excluded(group, key, values)}
+    for key, (place, value) in values.items():
         if not excluded(group, key, own):
             entries[key] = (place, _over(value, own[key][1])) if key in own else (place, value)
     return replace(node, entries=entries)

@@ -107,6 +107,17 @@ def test_a_config_wins_over_a_preset(folder: Path) -> None:
     assert load(str(path), environment={}).scenario.model.parameters == PARAMETERS
 
 
+def test_a_preset_that_a_flag_names_wins_over_a_config(folder: Path) -> None:
+    """A preset of the command line replaces the source of the file; a source beside it on the command line wins."""
+    path = spec(folder, "config: config.json")
+    read = load(str(path), sets=["model.preset=llama3-70b"], environment={})
+    assert read.scenario.model.parameters == 70_553_706_496
+    read = load(str(path), sets=["model.preset=llama3-70b", "model.config=config.json"], environment={})
+    assert read.scenario.model.parameters == PARAMETERS
+    read = load(str(path), sets=["model.config=config.json", "model.preset=llama3-70b"], environment={})
+    assert read.scenario.model.parameters == PARAMETERS
+
+
 def test_files_of_a_spec_from_standard_input_lie_in_the_working_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ class Blocks:
     def __init__(self, block_bytes: int, pool_bytes: int = _POOL_BYTES) -> None:
         self.block_bytes = block_bytes
         self._count = max(1, pool_bytes // block_bytes)
-        self._map = mmap.mmap(-1, self._count * block_bytes)
+        self._map = paged_memory(self._count * block_bytes)
         self._words = np.frombuffer(self._map, dtype=np.uint64)
         generator = np.random.default_rng(np.frombuffer(os.urandom(32), dtype=np.uint32))
         self._words[:] = generator.integers(0, 2**64, size=self._words.size, dtype=np.uint64)
@@ -31,6 +31,20 @@ class Blocks:
         words[::_WORDS_PER_PAGE] = (self._pages + np.arange(pages, dtype=np.uint64)) ^ self._salt
         self._pages += np.uint64(pages)
         return memoryview(self._map)[at * self.block_bytes : (at + 1) * self.block_bytes]
+
+
+def paged_memory(size_bytes: int) -> mmap.mmap:
+    """Memory of our own that begins on a page.
+
+    Raises
+    ------
+    MemoryError
+        If there is none.
+    """
+    try:
+        return mmap.mmap(-1, size_bytes)
+    except OSError as error:
+        raise MemoryError from error
 
 
 def memory_needed(block_bytes: int, pool_bytes: int = _POOL_BYTES) -> int:

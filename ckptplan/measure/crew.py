@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ckptplan.errors import InputError
+
 Clock = Callable[[], float]
 Report = Callable[[int, int], object]  # bytes done, bytes in all
 _POLL_S = 0.05
@@ -46,8 +48,7 @@ class Crew:
             for number in range(len(self._done))
         ]
         try:
-            for thread in threads:
-                thread.start()
+            _start(threads)
             for thread in threads:
                 while thread.is_alive():
                     if beside is None:
@@ -93,3 +94,14 @@ class Crew:
     def _tell(self) -> None:
         if self._report is not None:
             self._report(sum(self._done), self._total_bytes)
+
+
+def _start(threads: list[threading.Thread]) -> None:
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError as error:
+        raise InputError(
+            f"{len(threads):,} threads cannot be started: {error}",
+            hint="give fewer --writers, or raise the limit (ulimit -u)",
+        ) from error

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ckptplan.errors import InputError
+from ckptplan.measure.blocks import paged_memory
 
 _PIECE_BYTES = 64 << 20
 _HOST_MATRIX, _GPU_MATRIX = 512, 8192  # a step of some milliseconds on either
@@ -39,7 +40,7 @@ class HostDevice:
 
     def __init__(self, writers: int, size_bytes: int) -> None:
         self._shards = [_random(size_bytes) for _ in range(writers)]
-        self._maps = [mmap.mmap(-1, size_bytes) for _ in range(writers)]  # begins on a page, as direct I/O needs it
+        self._maps = [paged_memory(size_bytes) for _ in range(writers)]  # begins on a page, as direct I/O needs it
         self._buffers = [np.frombuffer(one, dtype=np.uint8) for one in self._maps]
         for buffer in self._buffers:
             buffer[:: mmap.PAGESIZE] = 1  # the first touch of a page is no part of a copy

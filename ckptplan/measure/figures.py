@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ckptplan.errors import printable
 from ckptplan.measure.combining import Bandwidths, combined
 from ckptplan.measure.phases import READ, WRITE, Phase, flags
 
@@ -56,7 +57,7 @@ def combine(files: Sequence[Imported]) -> StorageFigures:
         write_setting=_setting(write),
         read_setting=_setting(read),
         files=tuple(files),
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(map(printable, warnings))),
     )
 
 

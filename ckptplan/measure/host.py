@@ -6,6 +6,21 @@ from typing import NamedTuple
 
 _MEMORY = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 _LAYERS = ("overlay", "overlayfs", "aufs", "fuse.fuse-overlayfs")
+_SERVED = (
+    "nfs",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "smb",
+    "wekafs",
+    "panfs",
+    "orangefs",
+    "pvfs2",
+    "9p",
+    "virtiofs",
+)
 _ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
 _DIRTY_RATIO = 20.0  # the default of Linux, per cent of the memory that is available
 
@@ -21,6 +36,11 @@ class FileSystem(NamedTuple):
     def is_memory(self) -> bool:
         """Whether its files live in memory."""
         return self.kind in _MEMORY
+
+    @property
+    def is_served(self) -> bool:
+        """Whether its files lie on other machines."""
+        return self.kind.startswith((*_SERVED, "fuse."))
 
     @property
     def is_layer(self) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckptplan.measure.blocks import paged_memory
 from ckptplan.measure.crew import Clock, Crew, Member, Report
 from ckptplan.measure.folder import OwnFolder
 from ckptplan.measure.refusals import refusal
@@ -82,7 +83,7 @@ def read_round(
         flags = DIRECT if past is Past.DIRECT else 0
 
         def work(member: Member) -> None:
-            buffer = mmap.mmap(-1, block_bytes)
+            buffer = paged_memory(block_bytes)
             handle = folder.open(names[member.number], flags)
             try:
                 started = member.start()
@@ -132,7 +133,7 @@ def _takes_direct(folder: OwnFolder, name: str) -> bool:
     except OSError:
         return False
     try:
-        os.preadv(handle, [mmap.mmap(-1, mmap.PAGESIZE)], 0)
+        os.preadv(handle, [paged_memory(mmap.PAGESIZE)], 0)
     except OSError:
         return False
     else:

@@ -214,6 +214,10 @@ def doubts(found: StorageMeasured) -> tuple[str, ...]:
             f"the burst is what memory took: the page cache holds up to {format_size(limit)} unwritten, more than the "
             f"{format_size(all_bytes)} of a repetition; the sustained rate includes the flush"
         )
+    if found.read is not None and place.is_served:
+        said.append(
+            f"what was read back had just been written: the servers of {place.kind} may have had it in their memory"
+        )
     if found.past is Past.CACHE:
         said.append("the read rate is that of the page cache, and is left out of the block")
     return tuple(said)

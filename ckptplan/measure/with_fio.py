@@ -142,15 +142,20 @@ def _run(program: str, folder: OwnFolder, setting: Setting, access: str, rates_o
 def _output(command: list[str], folder: str) -> str:
     """What fio prints; it ends with us, and so do its jobs."""
     environment = {**os.environ, "LC_ALL": "C"}
-    process = subprocess.Popen(  # noqa: S603 - the path of fio, and numbers
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        env=environment,
-    )
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the path of fio, and numbers
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
+        )
+    except OSError as error:
+        raise InputError(
+            f"{printable(command[0])} cannot be run: {error.strerror or error}", hint="leave --with fio out"
+        ) from error
     try:
         out, _ = process.communicate()
     except BaseException:

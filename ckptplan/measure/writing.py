@@ -84,6 +84,8 @@ def write_round(
     InputError
         If storage refuses.
     """
+    if direct and not DIRECT:
+        raise no_direct(folder.path)  # this system has none at all
     times: list[WriterTime | None] = [None] * len(blocks)
     flags = DIRECT if direct else 0
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
 
+from ckptplan.errors import InputError
 from ckptplan.measure.crew import Crew, Member
 from tests.measure.clocks import ticking
 
@@ -68,4 +70,20 @@ def test_an_interruption_of_the_waiting_thread_stops_all() -> None:
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         Crew(2, 0, ticking()).run(work, interrupted)
+    assert threading.active_count() == before
+
+
+def test_threads_that_cannot_be_started_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of threads ends in one sentence, and those that run already end."""
+    real, count = threading.Thread.start, itertools.count()
+
+    def limited(thread: threading.Thread) -> None:
+        if next(count) == 2:
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    before = threading.active_count()
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(InputError, match="3 threads cannot be started"):
+        Crew(3, 0, ticking()).run(lambda member: member.start())
     assert threading.active_count() == before

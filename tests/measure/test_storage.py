@@ -144,6 +144,13 @@ def test_a_file_system_without_direct_access_is_said(tmp_path: Path, monkeypatch
         measure_storage(str(tmp_path), SMALL._replace(direct=True), clock=ticking())
 
 
+def test_a_system_without_direct_access_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no direct I/O at all, --direct is refused and not passed over."""
+    monkeypatch.setattr(writing, "DIRECT", 0)
+    with pytest.raises(InputError, match="takes no direct I/O"):
+        measure_storage(str(tmp_path), SMALL._replace(direct=True), clock=ticking())
+
+
 class _Space:
     """A file system of 1 TB in blocks of 4096 bytes."""
 
@@ -198,6 +205,8 @@ def test_doubts_name_memory_layers_caches_and_short_runs(tmp_path: Path) -> None
     assert burst.startswith("the burst is what memory took")
     tmpfs = storage.doubts(found._replace(file_system=FileSystem("tmpfs")))
     assert "this is memory, not storage" in tmpfs[0]
+    served = storage.doubts(found._replace(file_system=FileSystem("nfs4")))
+    assert any("the servers of nfs4" in note for note in served)
     assert "layer of a container" in storage.doubts(found._replace(file_system=FileSystem("overlay")))[0]
     assert "left out of the block" in storage.doubts(found._replace(past=Past.CACHE))[-1]
     long = found._replace(

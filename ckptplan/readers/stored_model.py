@@ -192,7 +192,7 @@ def _guesses(architecture: Architecture) -> tuple[str, ...]:
     """What the names do not tell, and was taken for granted."""
     said = []
     if architecture.tied_head:
-        said.append("the files hold no output matrix: it is taken to be the input table")
+        said.append("the output matrix is the input table")
     if architecture.experts:
-        said.append("how many experts a token uses is not in the files: all parameters count as active")
+        said.append("a token uses every expert")
     return tuple(said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from ckptplan.cost.architecture import Architecture, TensorKind
+from ckptplan.cost.architecture import Architecture, Experts, TensorKind
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.stage_sizes import StageSize, stage_sizes
 from ckptplan.cost.stages import uneven_cuts
@@ -36,7 +36,7 @@ def kind_sheet(architecture: Architecture) -> Sheet:
         count = architecture.of_kind(kind)
         if count:
             rows.append((str(kind), count, count / architecture.total, _active(architecture, kind, count)))
-    columns = _KINDS if architecture.experts else _KINDS[:-1]
+    columns = _KINDS if _chosen(architecture) else _KINDS[:-1]
     return Sheet(columns, tuple(row[: len(columns)] for row in rows))
 
 
@@ -62,7 +62,7 @@ def model_facts(scenario: Scenario) -> list[str]:
     facts = [
         ", ".join(part for part in (f"Model: {printable(architecture.family)}", _layers(architecture), tied) if part)
     ]
-    if experts := architecture.experts:
+    if experts := _chosen(architecture):
         chosen = f"{experts.per_token:,} of {experts.routed:,} experts in {experts.layers:,} layers"
         facts.append(f"A token uses {chosen}: {architecture.active:,} parameters are active.")
     if architecture.extra:
@@ -109,6 +109,12 @@ def model_document(scenario: Scenario) -> dict[str, Any] | None:
             for size in stage_sizes(scenario.model, architecture, scenario.cluster.layout)
         ],
     }
+
+
+def _chosen(architecture: Architecture) -> Experts | None:
+    """The experts, if a token is known to use some of them."""
+    experts = architecture.experts
+    return None if experts is None or experts.per_token == experts.routed else experts
 
 
 def _layers(architecture: Architecture) -> str:

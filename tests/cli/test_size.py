@@ -110,7 +110,22 @@ def test_a_checkpoint_shows_what_its_files_hold(tmp_path: Path) -> None:
     done = ckptplan("size", "run.yaml", cwd=tmp_path)
     assert done.code == 0
     assert "2 tensors; elements: BF16 800, F32 32" in done.out
-    assert "no output matrix" in done.out
+    assert "Assumed, as the file does not say it: the output matrix is the input table." in done.out
+
+
+def test_experts_that_a_checkpoint_leaves_unknown_are_not_called_active(tmp_path: Path) -> None:
+    """Without a configuration beside the files nobody knows how many experts a token uses."""
+    names = {
+        f"model.layers.{layer}.mlp.experts.{n}.up_proj.weight": ("BF16", (4, 8)) for layer in (0, 1) for n in range(4)
+    }
+    save(tmp_path / "model.safetensors", names)
+    text = GOOD.replace("parameters: 70e9", "checkpoint: .").replace("pipeline: 4, data: 16", "data: 64")
+    (tmp_path / "run.yaml").write_text(text, encoding="utf-8")
+    done = ckptplan("size", "run.yaml", cwd=tmp_path)
+    assert done.code == 0
+    assert "a token uses every expert" in done.out
+    assert "parameters are active" not in done.out
+    assert "used by a token" not in done.out
 
 
 def test_a_number_of_parameters_has_no_layers() -> None:

@@ -115,7 +115,7 @@ def test_scales_buffers_and_prediction_modules_are_no_parameters(tmp_path: Path)
     assert architecture.layers == 2
     assert architecture.of_kind(TensorKind.VISION) == 9
     assert dict(found.elements_by_type)["F8_E4M3"] == 64
-    assert "no output matrix" in architecture.assumed[0]
+    assert architecture.assumed == ("the output matrix is the input table",)
     assert "12 tensors" in architecture.source
 
 

@@ -14,6 +14,7 @@ from ckptplan.readers.files import refused
 CHUNK = 4_000_000  # bytes
 LARGEST_JOB = 64_000_000  # characters of one job with its steps
 MOST_BYTES = 16_000_000_000
+_LITERAL = re.compile(r"[a-z]{0,5}|-|\\\\.{0,5}")  # what is left of a value that was cut off
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
@@ -38,17 +39,16 @@ class JsonJobs:
             if mark == "" and self.found:
                 self.cut = True
                 return
-            key = self._value()
-            if self._next() != ":" or not isinstance(key, str):
-                raise self._fault("a key without a value")
-            self._at += 1
+            key = self._key()
+            if key is None:
+                return
             if key == "jobs" and self._next() == "[":
                 self.found = True
                 yield from self._elements()
-                if self.cut:
-                    return
-            else:
-                self._aside(key, self._value())
+            elif not self._aside(key):
+                return
+            if self.cut:
+                return
 
     def _elements(self) -> Iterator[Any]:
         self._at += 1
@@ -62,10 +62,30 @@ class JsonJobs:
                 self.cut = True
                 return
             yield value
+        self._at += 1
 
-    def _aside(self, key: str, value: Any) -> None:
+    def _key(self) -> str | None:
+        """The next key, and past its colon; None where the document is cut off behind the jobs."""
+        try:
+            key = self._value()
+        except _CutOffError:
+            self.cut = True
+            return None
+        if self._next() != ":" or not isinstance(key, str):
+            raise self._fault("a key without a value")
+        self._at += 1
+        return key
+
+    def _aside(self, key: str) -> bool:
+        """Go past a value that is not the jobs; what Slurm says of errors is kept."""
+        try:
+            value = self._value()
+        except _CutOffError:
+            self.cut = True
+            return False
         if key in ("errors", "warnings") and isinstance(value, list):
             self.errors += [str(_said(each))[:200] for each in value[:5] if _said(each)]
+        return True
 
     def _next(self) -> str:
         """The next character that is no blank; empty at the end."""
@@ -87,8 +107,7 @@ class JsonJobs:
                 raise self._fault("nested too deeply") from None
             except ValueError as error:
                 # A value that the text cuts off fails like a wrong one: a wrong one fails again with more text.
-                far = isinstance(error, json.JSONDecodeError) and error.pos < len(self._text) - CHUNK
-                if far or not self._more():
+                if self._is_wrong(error) or not self._more():
                     raise self._broken(error) from None
                 continue
             if end == len(self._text) and self._more():  # a number may go on
@@ -96,12 +115,19 @@ class JsonJobs:
             self._at = end
             return value
 
+    def _is_wrong(self, error: ValueError) -> bool:
+        """Whether more text cannot mend it: it is far from the end of what was read."""
+        if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated string"):
+            return False
+        return error.pos < len(self._text) - CHUNK
+
     def _broken(self, error: ValueError) -> InputError:
         at = error.pos if isinstance(error, json.JSONDecodeError) else self._at
-        if self.found and self._ended and at >= len(self._text) - 1 - 64:
-            return _CutOffError("cut off")
-        line = self._lines + self._text.count("\n", 0, at)
         said = error.msg if isinstance(error, json.JSONDecodeError) else "a number that cannot be read"
+        rest = self._text[at : at + 20].strip()
+        if self.found and self._ended and (said.startswith("Unterminated string") or _LITERAL.fullmatch(rest)):
+            return _CutOffError("the document is cut off")
+        line = self._lines + self._text.count("\n", 0, at)
         return refused(self.path, f"is no JSON: {said}", "run sacct --json again, or sacct -P", line)
 
     def _fault(self, message: str) -> InputError:
@@ -119,11 +145,14 @@ class JsonJobs:
         self._given += len(data)
         if self._given > MOST_BYTES:
             raise refused(self.path, f"more than {MOST_BYTES:,} bytes of JSON", "print a table instead: sacct -D -X -P")
-        self._ended = not data
+        if not data:
+            self._ended = True
+            self._text += self._decoder.decode(b"", final=True)
+            return False
         self._lines += self._text.count("\n", 0, self._at)
-        self._text = self._text[self._at :] + self._decoder.decode(data, final=self._ended)
+        self._text = self._text[self._at :] + self._decoder.decode(data)
         self._at = 0
-        return not self._ended
+        return True
 
 
 class _CutOffError(InputError):

@@ -70,6 +70,8 @@ class _Reading:
         said = f"; Slurm says: {'; '.join(document.errors)}" if document.errors else ""
         if not document.found:
             raise refused(self.path, f"no list of jobs in the document{said}", f"run {COMMAND}")
+        if self.jobs == 0 and document.cut:
+            raise refused(self.path, "the document is cut off within its first job", "run sacct --json again")
         if self.jobs == 0:
             raise refused(self.path, f"no matching jobs: the list of jobs is empty{said}", "widen --starttime")
         if not self.parts or self.untimed == self.jobs - self.strange:

@@ -16,12 +16,13 @@ from ckptplan.readers.moments import UNITS_S, Style, numbers, read_times, spans,
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import NO_ZONE, Report, repairs
-from ckptplan.readers.stamps import Clock, Floats, Stamps, clock
+from ckptplan.readers.stamps import Clock, Floats, Stamps, clock, to_utc
 from ckptplan.units import UnitError, parse_quantity
 
 MOST_ROWS = 50_000_000
 _MOST_JUDGED = 100_000
 _SAMPLE = 2_000
+_SAME_UNIT = 0.05  # of the median, for stamps that are cut to minutes
 _NO_UNITS = ("cycles", "megacycles")
 
 NOT_NOTED = "not noted"  # the cause of a row that names none
@@ -47,7 +48,7 @@ class EventRows:
         self._parts: list[tuple[Floats, ...]] = []
         self._judged: dict[tuple[str, str], int] = {}
         self._graded: bool | None = None
-        self._bare = False  # numbers without a unit of their own were seen
+        self._bare: set[str] = set()  # roles with numbers that have no unit
         self._gaps = "gap" in roles and "start" not in roles and "time" not in roles
         spanned = "start" in roles and ("end" in roles or "duration" in roles or "time" not in roles)
         self._begin = "gap" if self._gaps else "start" if spanned else "time"
@@ -92,7 +93,8 @@ class EventRows:
         """Lengths of time: numbers in the unit of the column, or with a unit of their own."""
         factor = UNITS_S.get(self.roles[role].unit or self.options.unit or "s", 1.0)
         found = numbers(texts) * factor
-        self._bare |= bool(np.isfinite(found).any())
+        if np.isfinite(found).any() and self.roles[role].unit is None and self.options.unit is None:
+            self._bare.add(role)
         for row in np.flatnonzero(np.isnan(found)).tolist():
             try:
                 found[row] = parse_quantity(texts[row], "time")
@@ -176,7 +178,7 @@ class EventRows:
         column = self.roles["gap"]
         if column.name.strip().lower() in _NO_UNITS and self.options.unit is None:
             report.warnings.append(f"{column.name.strip()} are no time: every second below is one of them.")
-        elif self._bare and column.unit is None and self.options.unit is None:
+        elif "gap" in self._bare:
             report.warnings.append("No unit is named for numbers: taken as seconds; give it with --unit.")
         known = ~np.isnan(time_s)
         report.leave(int((time_s < 0).sum()), "negative times")
@@ -191,6 +193,7 @@ class EventRows:
 
     def _outages(self, times: _Times, codes: _Codes, report: Report) -> Outages:
         by = clock(self.options.zone)
+        times = times._replace(elapsed_s=self._elapsed(times, by, report))
         found = spans(times.start, times.end, times.elapsed_s, by)
         report.clocks(found)
         start_s = found.start_s
@@ -226,6 +229,22 @@ class EventRows:
             ends_at_last=self.options.watched_until is None,
             unit_names=names,
         )
+
+    def _elapsed(self, times: _Times, by: Clock, report: Report) -> Floats:
+        """Durations; where they name no unit, in that in which they are the times between starts and ends."""
+        if "duration" not in self._bare:
+            return times.elapsed_s
+        name = printable(self.roles["duration"].name[:60])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (to_utc(times.end, by) - to_utc(times.start, by)) / times.elapsed_s
+        known = ratio[np.isfinite(ratio) & (ratio > 0)]
+        middle = float(np.median(known)) if known.size else 0.0
+        for unit, seconds in UNITS_S.items():
+            if abs(middle / seconds - 1.0) < _SAME_UNIT:
+                report.facts.append(f"{name}: in {unit}, judged by starts and ends.")
+                return times.elapsed_s * seconds
+        report.warnings.append(f"{name} names no unit: taken as seconds; name the column {name}_min or the like.")
+        return times.elapsed_s
 
     def _window(self, start_s: Floats, by: Clock, report: Report) -> tuple[float, float]:
         calendar = self._styles[self._begin].calendar

@@ -10,6 +10,7 @@ from ckptplan.fit.record import LeftOut
 from ckptplan.readers.files import TextLines, head, open_record, refused
 
 LARGEST_DOCUMENT = 32_000_000  # bytes of a file whose objects do not stand on a line each
+_MOST_TORN = 100  # objects in one piece of JSON
 _SPACE = " \t\r\n,"
 
 
@@ -40,6 +41,13 @@ class JsonObjects:
     def _tear(self, line: int) -> None:
         self.torn += 1
         self.first_torn = self.first_torn or line
+
+    def _tear_document(self, text: str, at: int) -> int:
+        """Where the next object may begin after one that is torn; -1 for nowhere."""
+        self._tear(self.first_torn or text.count("\n", 0, at) + 1)
+        if self.torn > _MOST_TORN:  # each may take long to be found torn
+            raise refused(self.path, f"more than {_MOST_TORN} objects that are torn", "write one object a line")
+        return text.find("\n{", at)
 
     def _in_a_document(self) -> Iterator[dict[str, Any]]:
         with open_record(self.path) as stream:
@@ -76,8 +84,7 @@ class JsonObjects:
             try:
                 value, at = decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
-                self._tear(text.count("\n", 0, at) + 1)
-                at = text.find("\n{", at)
+                at = self._tear_document(text, at)
                 if at < 0:
                     return
                 continue

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from ckptplan.fit.record import FailureRecord, Marks
-from ckptplan.readers.files import TextLines
+from ckptplan.readers.files import TextLines, refused
 from ckptplan.readers.moments import Style, read_times
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
@@ -28,6 +28,7 @@ _ISO = re.compile(
 )
 _SYSLOG = re.compile(r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} (\S+) kernel: ")
 _C_TIME = Style("ctime")
+_MOST_MARKS = 5_000_000
 
 
 def looks_like(head: bytes) -> bool:
@@ -51,6 +52,8 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
         match = _XID.search(line.text) if "Xid (" in line.text else None
         if match is None:
             continue
+        if len(codes) >= _MOST_MARKS:
+            raise refused(path, f"more than {_MOST_MARKS:,} lines with an Xid", "split the log")
         stamp, node = _when(line.text)
         boot += not stamp
         stamps.append(stamp)

@@ -30,6 +30,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _MONTH = re.compile(r"(?:([0-9]{1,2})-([A-Z][a-z]{2})|([A-Z][a-z]{2})-([0-9]{1,2}))")
 _STYLE = Style("slashed")
 _MOST_NODES = 1_000_000
+_MOST_ROWS = 5_000_000  # the whole data set has 23,741
 _MOST_MINUTES_OFF = 1.0  # seconds are cut from the stamps
 
 
@@ -69,6 +70,8 @@ def _gather(table: Delimited) -> _Rows:
     nodes, node, minutes = [found.nodes], [found.node], [found.minutes]
     for chunk in table.columns([table.names.index(name) for name in _NAMES]):
         found.system.extend(chunk[0])
+        if len(found.system) > _MOST_ROWS:
+            raise refused(table.path, f"more than {_MOST_ROWS:,} rows", "is this the right file?")
         nodes.append(numbers(chunk[1]))
         node.append(numbers(chunk[2]))
         found.life.extend(zip(chunk[3], chunk[4], strict=True))

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from ckptplan.fit.record import FailureRecord, Marks
-from ckptplan.readers.files import TextLines
+from ckptplan.readers.files import TextLines, refused
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import NO_ZONE, Report
@@ -29,6 +29,7 @@ _ISO = re.compile(
 )
 _GLOG = re.compile(r"\[?[EWIF]([0-9]{2})([0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|[0-9]+")
+_MOST_MARKS = 5_000_000
 _HEAD = 160  # characters of a line in which its stamp stands
 
 
@@ -91,6 +92,8 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
         if line.text.strip():
             rows += 1
             seen.take(line.text)
+            if len(seen.codes) > _MOST_MARKS:
+                raise refused(path, f"more than {_MOST_MARKS:,} lines of the watchdog", "split the log")
     report = Report(lines.left_out(), lines.warnings())
     report.leave(rows - len(seen.codes), "lines that neither the watchdog nor a warning of NCCL wrote")
     if not seen.codes:

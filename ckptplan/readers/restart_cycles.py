@@ -25,7 +25,7 @@ NAME = "restart cycles of the NVIDIA resiliency extension"
 _KEYS = {"cycle_number", "cycle_start_time"}
 _CAUSES = ("restart in the job", "the job was started again", "end not known")
 _MOST_CYCLES = 1_000_000
-_LIST = re.compile(r"([^,\[\]]+)(?:\[([^\[\]]*)\])?[^,\[\]]*(?:,|$)")
+_TOKEN = re.compile(r"[^,\[\]]+|\[[^\[\]]*\]|,")
 
 
 class _Cycle(NamedTuple):
@@ -85,14 +85,17 @@ def _cycle(value: dict[str, Any]) -> _Cycle | None:
 
 def members(text: str) -> float:
     """How many a list such as node[001-004,7],login1 or 0-1023 names; nan for none."""
-    total, found = 0, False
-    for match in _LIST.finditer(text):
-        found = True
-        inner = (
-            match[2] if match[2] is not None else match[1] if re.fullmatch(r"\s*[0-9]+-[0-9]+\s*", match[1]) else None
-        )
-        total += 1 if inner is None else sum(_size(part) for part in inner.split(","))
-    return float(total) if found and text.strip() else np.nan
+    total, size, named = 0, 0, False
+    for piece in _TOKEN.findall(text + ","):
+        if piece == ",":
+            total += max(size, int(named)) if named else 0
+            size, named = 0, False
+        elif piece.startswith("["):
+            inner = sum(_size(part) for part in piece[1:-1].split(","))
+            size, named = inner, named and inner > 0
+        elif piece.strip() and not named:
+            size, named = _size(piece), True
+    return float(total) if text.strip() else np.nan
 
 
 def _size(part: str) -> int:

@@ -26,7 +26,7 @@ _EVENT = re.compile(
 _NOTE = re.compile(r'note="([^"]*)"')
 _NODES = re.compile(r"\bnodes=([0-9]{1,9})\b")
 _DONE = "SCR_FINALIZE_CALLED"
-_MOST_EVENTS = 20_000_000
+_MOST_EVENTS = 5_000_000
 
 
 class _Run:

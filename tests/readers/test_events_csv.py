@@ -200,6 +200,17 @@ def test_elapsed_time_gives_the_end_and_decides_an_hour_that_came_twice(read, co
     assert any("decided by the time that elapsed" in said for said in record.facts)
 
 
+def test_the_unit_of_a_duration_is_found_by_starts_and_ends(read):
+    """Durations without a unit are in the one in which they are the times between stamps; else they are questioned."""
+    text = "start,end,downtime\n2024-07-01 08:00,2024-07-01 09:30,90\n2024-07-02 08:00,,30\n"
+    record = read(text, zone="UTC")
+    assert record.content.end_s[1] - record.content.start_s[1] == 1800.0
+    assert any("downtime: in min" in said for said in record.facts)
+    record = read("start,downtime\n2024-07-01 08:00,90\n2024-07-02 08:00,30\n", zone="UTC")
+    assert (record.content.end_s - record.content.start_s).tolist() == [90.0, 30.0]
+    assert any("downtime names no unit" in said for said in record.warnings)
+
+
 def test_changes_of_clocks_that_nothing_decides_are_said(read):
     """A stamp in an hour that came twice, and one in an hour that was skipped, are warnings; the first is taken."""
     record = read("time\n2024-11-03 01:30\n2024-03-10 02:30\n2024-07-01 08:00\n", zone="America/New_York")

@@ -76,6 +76,12 @@ def test_a_list_that_was_cut_off_gives_what_it_holds(read):
     assert left(record) == {"torn: no JSON object": 1}
 
 
+def test_nesting_without_end_in_one_piece_is_refused(read):
+    """A document in which object after object is torn is given up, not searched for ever."""
+    with pytest.raises(InputError, match="more than 100 objects that are torn"):
+        read('{"a":\n' * 200_000)
+
+
 def test_a_first_line_that_is_torn_does_not_hide_the_others(read):
     """The tail of a rotated log begins in the middle of an object."""
     record = read('{"time": "2024\n' + "\n".join(map(json.dumps, ROWS)))

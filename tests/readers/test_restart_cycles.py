@@ -135,6 +135,9 @@ def test_one_file_alone_is_recognised_and_says_what_to_do(tmp_path):
         ("rack1-n[1-2],rack2-n[1-3,9]", 6),
         ("x[5-1]", 0),
         ("x[0-99999999999]", 1),
+        ("a[1-2]-ib[0-3],b", 5),
+        ("[" * 100_000, 0),
+        ("a" * 1_000_000 + "[", 1),
     ],
 )
 def test_members_of_lists_of_nodes_and_ranks(text, count):

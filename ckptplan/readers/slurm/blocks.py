@@ -11,8 +11,13 @@ from ckptplan.readers.files import refused
 from ckptplan.readers.slurm.columns import LONGEST_HEADER, MOST_COLUMNS, Header, header_of
 from ckptplan.readers.slurm.torn import TornLine
 
+MOST_TORN = 400_000  # lines of a block; rows with the delimiter in every name are fewer
 BLOCK = 16_000_000  # bytes; also the longest line
 _STAND_INS = tuple(bytes([code]) for code in (0x1F, 0x1E, 0x1D, 0x1C, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06))
+
+
+class TooTornError(Exception):
+    """Most lines have another number of fields than the header: it is no header of theirs."""
 
 
 class Block(NamedTuple):
@@ -67,23 +72,28 @@ def parse(block: bytes, header: Header, needed: list[int]) -> Block:
 
     def note(row: Any) -> str:
         torn.append(TornLine(row.number - 1, row.text))
-        return "skip"
+        return "skip" if len(torn) <= MOST_TORN else "error"
 
     if not block.strip(b"\n"):
         return Block([pa.array([], pa.binary()) for _ in needed], 0, torn, undecodable, "|")
     names = [str(number) for number in range(len(header.names))]
     # An option to ignore empty lines would hide them in a table of one column, where they are rows.
-    table = csv.read_csv(
-        pa.py_buffer(block),
-        read_options=csv.ReadOptions(use_threads=False, column_names=names, block_size=len(block) + 1),
-        parse_options=csv.ParseOptions(delimiter=delimiter.decode(), quote_char=False, invalid_row_handler=note),
-        convert_options=csv.ConvertOptions(
-            include_columns=[names[number] for number in needed],
-            column_types={names[number]: pa.binary() for number in needed},
-            check_utf8=False,
-            strings_can_be_null=False,
-        ),
-    )
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(block),
+            read_options=csv.ReadOptions(use_threads=False, column_names=names, block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(delimiter=delimiter.decode(), quote_char=False, invalid_row_handler=note),
+            convert_options=csv.ConvertOptions(
+                include_columns=[names[number] for number in needed],
+                column_types={names[number]: pa.binary() for number in needed},
+                check_utf8=False,
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        if len(torn) > MOST_TORN:
+            raise TooTornError from None
+        raise
     columns = [_one(table.column(number)) for number in range(len(needed))]
     return Block(columns, table.num_rows + len(torn), torn, undecodable, delimiter.decode())
 

@@ -76,7 +76,7 @@ def judged(jobs: Jobs, read: Read, options: SlurmOptions) -> FailureRecord:
     nodes, gpus, end, conflicts = _single(jobs, states, times, ids, tally)
     if options.nodes_least > 0:
         tally.drop(f"rows on fewer than {options.nodes_least:,} nodes", ~(nodes >= options.nodes_least))
-    outcome, cause, causes = _outcomes(jobs, states, times, options)
+    outcome, cause, causes, short = _ends(jobs, states, times, options)
     zero = times.run_s <= 0.0
     tally.drop("rows of no length, and not ended by a failure", zero & (outcome == Outcome.CENSORED))
     keep = tally.used
@@ -88,6 +88,10 @@ def judged(jobs: Jobs, read: Read, options: SlurmOptions) -> FailureRecord:
     )
     warnings = [*read.warnings, *times.warnings, *_missing(jobs, keep, next_), *conflicts, *_unknown(allocations)]
     facts = [*read.facts, *rules(options), *times.facts]
+    if int((short & keep).sum()):
+        facts.append(
+            f"{counted(int((short & keep).sum()), 'shorter run')} than that FAILED or ran out of memory: censored"
+        )
     if int((zero & keep).sum()):
         facts.append(f"{counted(int((zero & keep).sum()), 'run')} that broke within a second: taken to have lasted 1 s")
     if jobs.maintenance.any():
@@ -164,20 +168,30 @@ def _join_parts(ids: Ids, times: Timed, states: States, tally: Tally, columns: t
     tally.drop("parts of heterogeneous jobs, joined to the first part", joined)
 
 
-def _outcomes(jobs: Jobs, states: States, times: Timed, options: SlurmOptions) -> tuple[Codes, Codes, tuple[str, ...]]:
+class Ends(NamedTuple):
+    """How every row ended; ``short`` where it would be a failure, had the run lasted longer."""
+
+    outcome: Codes
+    cause: Codes
+    causes: tuple[str, ...]
+    short: Flags
+
+
+def _ends(jobs: Jobs, states: States, times: Timed, options: SlurmOptions) -> Ends:
     """Outcome and cause of every row: one verdict for each pair of a state and an exit code."""
     exits = [exit_code(text.decode(errors="replace")) for text in jobs.exit.dictionary.to_pylist()]
     pair = states.code.astype(np.int64) * len(exits) + np.asarray(jobs.exit.indices)
     seen, row = np.unique(pair, return_inverse=True)
     found = [verdict(states.names[p // len(exits)], exits[p % len(exits)], options) for p in seen.tolist()]
-    causes = tuple(dict.fromkeys(each.cause for each in found))
-    cause = np.array([causes.index(each.cause) for each in found], np.int32)[row]
+    causes = {cause: number for number, cause in enumerate(dict.fromkeys(each.cause for each in found))}
+    cause = np.array([causes[each.cause] for each in found], np.int32)[row]
     outcome = np.array([each.outcome for each in found], np.int32)[row]
     long = np.array([each.only_long for each in found], bool)[row]
     short = long & (times.run_s < options.minimum_run_s)
     outcome = np.where(short, np.int32(Outcome.CENSORED), outcome)
     by_others = states.among(frozenset(("CANCELLED by root", "NODE_FAIL", "REQUEUED", "CANCELLED")))
-    return np.where(jobs.maintenance & by_others, np.int32(Outcome.MAINTENANCE), outcome), cause, causes
+    outcome = np.where(jobs.maintenance & by_others, np.int32(Outcome.MAINTENANCE), outcome)
+    return Ends(outcome, cause, tuple(causes), short)
 
 
 def _missing(jobs: Jobs, keep: Flags, next_: Following) -> list[str]:

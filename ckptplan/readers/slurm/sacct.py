@@ -13,7 +13,7 @@ import numpy as np
 from ckptplan.errors import InputError, Place, Problem, printable
 from ckptplan.fit.record import FailureRecord
 from ckptplan.readers.files import open_record, refused
-from ckptplan.readers.slurm.blocks import Block, blocks, first_line, parse
+from ckptplan.readers.slurm.blocks import MOST_TORN, Block, TooTornError, blocks, first_line, parse
 from ckptplan.readers.slurm.columns import Header, header_of, is_fixed_width, is_sacct
 from ckptplan.readers.slurm.jobs import ROLES, Jobs, jobs_of, together
 from ckptplan.readers.slurm.judging import Read, judged
@@ -83,6 +83,8 @@ class _Reading:
         states: dict[bytes, int] = {}
         for block in self._parsed(stream):
             part = self._part(block)
+            if self.torn > MOST_TORN and self.torn > 0.5 * self.rows:
+                raise self._too_torn()
             if timed:
                 self.parts.append(part)
             else:
@@ -103,6 +105,8 @@ class _Reading:
 
     def _parsed(self, stream: BinaryIO) -> Iterator[Block]:
         """Blocks in order, parsed side by side; at last one of the lines that were held."""
+        from pyarrow import ArrowException
+
         needed = list(self.roles.values())
         with ThreadPoolExecutor(WORKERS) as pool:
             waiting: deque[Future[Block]] = deque()
@@ -113,6 +117,11 @@ class _Reading:
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
+            except TooTornError:
+                raise self._too_torn() from None
+            except ArrowException as error:
+                said = printable(str(error).split("\n")[0][:200])
+                raise refused(self.path, f"cannot be read as a table: {said}", f"run {COMMAND}") from None
             finally:
                 for future in waiting:
                     future.cancel()
@@ -166,6 +175,11 @@ class _Reading:
             places.append(row)
             cells.append([cell.encode() for cell in found])
         return places, cells
+
+    def _too_torn(self) -> InputError:
+        mark = printable(self.header.delimiter.decode())
+        message = f"most lines have another number of fields than the {len(self.header.names):,} of the header"
+        return refused(self.path, message, f"is the delimiter {mark}, and the header of these rows?", 1)
 
     def _no_times(self, states: dict[bytes, int]) -> InputError:
         ranked = sorted(states.items(), key=lambda pair: -pair[1])[:_MOST_STATES]

@@ -31,6 +31,7 @@ _BROKEN = {
     "RECONFIG_FAIL": "reconfiguration failed",
 }  # fmt: skip
 KNOWN = frozenset(_SHORT.values()) | {BY_ROOT}
+_LARGEST_CODE = 255  # of a process
 _EXIT = re.compile(r"([0-9]{1,10}):([0-9]{1,5})")
 
 
@@ -64,6 +65,8 @@ def exit_code(text: str) -> int | None:
     if found is None:
         return None
     code, signal = int(found[1]), int(found[2])
+    if code > _LARGEST_CODE or signal > _LARGEST_CODE:
+        return None
     return 128 + signal if signal else code
 
 

@@ -83,6 +83,8 @@ class Mender:
     def __init__(self, header: Header, needed: Iterable[int], delimiter: str) -> None:
         self.names, self.free, self.needed = header.names, header.free(), tuple(needed)
         self.delimiter = delimiter
+        frees = [place for place, free in enumerate(self.free) if free]
+        self.only = frees[0] if len(frees) == 1 else None
         self.checks = [_CHECKS.get(name) for name in header.names]
 
     def fits(self, text: str) -> bool:
@@ -96,10 +98,26 @@ class Mender:
             return None
         if extra and not any(self.free):
             return None
+        if self.only is not None:
+            return self._around(fields, extra, self.only)
         starts = self._starts(fields, extra)
         if starts is None:
             return None
         return [self.delimiter.join(fields[column + shift : column + after + 1]) for column, shift, after in starts]
+
+    def _around(self, fields: list[str], extra: int, free: int) -> list[str] | None:
+        """The needed cells where one column alone can hold the delimiter: much the same as below, and faster."""
+        cells = []
+        for column in self.needed:
+            if column == free:
+                cells.append(self.delimiter.join(fields[column : column + extra + 1]))
+                continue
+            cell = fields[column if column < free else column + extra]
+            check = self.checks[column]
+            if check is not None and not check(cell):
+                return None
+            cells.append(cell)
+        return cells
 
     def _starts(self, fields: list[str], extra: int) -> list[tuple[int, int, int]] | None:
         """For every needed column how many extra fields lie before it, and up to its end.

@@ -10,8 +10,9 @@ import pytest
 
 from ckptplan.errors import InputError
 from ckptplan.fit.record import Outcome
+from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.slurm import sacct
-from ckptplan.readers.slurm.options import SlurmOptions
+from ckptplan.readers.slurm.options import SlurmOptions, slurm_options
 from tests.readers.slurm.plain import DATA, counts, rows_of, seconds
 
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the failure data are not here")
@@ -462,12 +463,45 @@ def test_hostile_tables(tmp_path):
         assert message in done.stdout
 
 
+def test_rows_of_another_table(read, monkeypatch):
+    """A header over rows that are not its own is refused, not gone through line by line to the end."""
+    monkeypatch.setattr("ckptplan.readers.slurm.blocks.MOST_TORN", 1000)
+    with pytest.raises(InputError, match="most lines have another number of fields than the 8"):
+        read(_table(*["a"] * 2000))
+    monkeypatch.setattr("ckptplan.readers.slurm.sacct.MOST_TORN", 500)
+    with pytest.raises(InputError, match="most lines have another number of fields than the 8"):
+        read(_table(*["a|b|c"] * 900))
+
+
 def test_formulas_are_text(read):
     """Cells that a spreadsheet would run are names, and states that are none are counted."""
     time = "0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"
     record = read(_table(f"1|=cmd()|NODE_FAIL|{time}", f"2|@SUM(A1)|=NODE_FAIL|{time}", f"=3|a|NODE_FAIL|{time}"))
     assert _kinds(record) == (0, 1, 0)
     assert _left(record) == {"rows with a state that is none of Slurm's": 1, sacct.TORN: 1}
+
+
+def test_short_runs_that_failed(read):
+    """A run that failed by itself soon is the user's own; how soon can be said, and how many there were is."""
+    time = "0:0|2026-01-01T00:00:00|2026-01-01T00:0{0}:00|{0}00|4"
+    rows = ["1|a|FAILED|1:0|2026-01-01T00:00:00|2026-01-01T00:09:59|599|4"]
+    rows += ["2|a|OUT_OF_MEMORY|0:125|2026-01-01T00:00:00|2026-01-01T00:10:00|600|4", "3|a|NODE_FAIL|" + time.format(1)]
+    record = read(_table(*rows))
+    assert record.content.outcome.tolist() == [0, 1, 1]
+    assert any(fact.startswith("1 shorter run") for fact in record.facts)
+    assert _kinds(read(_table(*rows), minimum_run_s=0.0)) == (0, 3, 0)
+    assert _kinds(read(_table(*rows), minimum_run_s=0.0, fail_exit_codes=(137,))) == (1, 2, 0)
+
+
+def test_options_of_all_readers():
+    """Options that all readers share are those of this one, and its own outrank them."""
+    shared = RecordOptions(zone="Europe/Berlin", watched_until="2026-01-01T01:00:00", units=7)
+    assert slurm_options(shared) == SlurmOptions(zone="Europe/Berlin", report_s=seconds("2026-01-01T00:00:00"), nodes=7)
+    own = SlurmOptions(zone="UTC", report_s=5.0, nodes=9, user="ann")
+    assert slurm_options(shared._replace(slurm=own)) == own
+    assert slurm_options(None) == SlurmOptions()
+    with pytest.raises(InputError, match="no time of a calendar"):
+        slurm_options(RecordOptions(watched_until="3 d"))
 
 
 def test_an_unknown_zone_is_refused_first(read):

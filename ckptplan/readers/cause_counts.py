@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ckptplan.errors import printable
@@ -29,22 +31,20 @@ def looks_like(head: bytes) -> bool:
     return any(name in names for name in _COUNTED) and any(name in names for name in (*_CAUSES, *_GROUPS))
 
 
+class _Columns(NamedTuple):
+    """Places of the columns that count; the group may be that of the causes again."""
+
+    counted: int
+    cause: int
+    group: int
+
+
 def read(path: str, options: RecordOptions) -> FailureRecord:
     """The counts; maintenance that was planned and preemptions are kinds of their own."""
     table = Delimited(path)
-    names = [plain(name) for name in table.names]
-    counted, cause, group = (
-        next((names.index(name) for name in known if name in names), None) for known in (_COUNTED, _CAUSES, _GROUPS)
-    )
-    cause = group if cause is None else cause
-    if counted is None or cause is None:
-        raise refused(
-            path, f"has no column of counts and causes; there are {table.shown_names()}", "name them count, cause"
-        )
-    causes, failures, outcome, codes = Numbered(), list[float](), list[int](), list[int]()
-    report = Report()
-    odd = 0
-    for chunk in table.columns([counted, cause, cause if group is None else group]):
+    columns = _columns(table)
+    causes, failures, outcome, codes, odd = Numbered(), list[float](), list[int](), list[int](), 0
+    for chunk in table.columns(columns):
         for count, text, kind in zip(numbers(chunk[0]).tolist(), chunk[1], chunk[2], strict=True):
             if not (count >= 0 and count == np.floor(count)):
                 odd += 1
@@ -53,23 +53,27 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
             kept = outcome_of(kind, text)
             outcome.append(Outcome.FAILURE if kept is Outcome.CENSORED else kept)
             codes.append(causes.code(text.strip()))
+    counted, named = (printable(table.names[at][:60]) for at in columns[:2])
     if not failures:
-        raise refused(
-            path, f"no row has a count in column {printable(table.names[counted][:60])}", "write whole numbers"
-        )
-    report.left.extend(table.left_out())
+        raise refused(path, f"no row has a count in column {counted}", "write whole numbers")
+    report = Report(table.left_out(), table.warnings(), (f"{counted} counts failures, {named} names causes.",))
     report.leave(odd, "rows whose count is no whole number")
-    report.warnings.extend(table.warnings())
     until_s = watched(options.watched_until, "the time of counting", 0.0, clock(options.zone), path)
     if until_s is None:
-        report.warnings.append(
-            "The table does not say in what time they were counted: say it with --until, such as 54 d."
-        )
-    report.facts.append(
-        f"{printable(table.names[counted])} counts failures, {printable(table.names[cause])} names causes."
-    )
-    content = Counts(
-        np.array(failures), np.array(outcome, np.int32), np.array(codes, np.int32), causes.names(),
-        np.nan if until_s is None else until_s,
-    )  # fmt: skip
+        report.warnings.append("Nobody said in what time they were counted: say it with --until, such as 54 d.")
+    watched_s = np.nan if until_s is None else until_s
+    arrays = np.array(failures), np.array(outcome, np.int32), np.array(codes, np.int32)
+    content = Counts(*arrays, causes.names(), watched_s)
     return report.record(path, NAME, len(failures) + sum(one.rows for one in report.left), content)
+
+
+def _columns(table: Delimited) -> _Columns:
+    names = [plain(name) for name in table.names]
+    count, cause, group = (
+        next((names.index(name) for name in known if name in names), None) for known in (_COUNTED, _CAUSES, _GROUPS)
+    )
+    cause = group if cause is None else cause
+    if count is None or cause is None:
+        message = f"has no column of counts and causes; there are {table.shown_names()}"
+        raise refused(table.path, message, "name them count and cause")
+    return _Columns(count, cause, cause if group is None else group)

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ckptplan.errors import InputError, printable
-from ckptplan.fit.record import Codes, FailureRecord, LeftOut, Lifetimes, Outages, Outcome
+from ckptplan.fit.record import Codes, FailureRecord, LeftOut, Lifetimes
 from ckptplan.readers.column_roles import Column
 from ckptplan.readers.files import refused
 from ckptplan.readers.kinds_of_rows import outcome_of
-from ckptplan.readers.moments import UNITS_S, Style, numbers, read_times, spans, style_of, watched
+from ckptplan.readers.moments import UNITS_S, Style, numbers, read_times, style_of
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.outage_rows import Noted, outages_of
 from ckptplan.readers.report import NO_ZONE, Report, repairs
-from ckptplan.readers.stamps import Clock, Floats, Stamps, clock, to_utc
+from ckptplan.readers.stamps import Floats, Stamps
 from ckptplan.units import UnitError, parse_quantity
 
 MOST_ROWS = 50_000_000
 _MOST_JUDGED = 100_000
 _SAMPLE = 2_000
-_SAME_UNIT = 0.05  # of the median, for stamps that are cut to minutes
 _NO_UNITS = ("cycles", "megacycles")
 
 NOT_NOTED = "not noted"  # the cause of a row that names none
 
 Cells = Mapping[str, Sequence[str]]  # role -> texts of equal number
-
-
-class _Times(NamedTuple):
-    start: Stamps
-    end: Stamps
-    elapsed_s: Floats
 
 
 class EventRows:
@@ -144,29 +137,39 @@ class EventRows:
         """The record of all rows; ``left`` are rows that the caller could not add."""
         if not self._parts or self.rows == self.empty + self.unreadable:
             raise self._nothing()
-        start_s, zoned, end_s, end_zoned, elapsed, outcome, cause, node = (
-            np.concatenate(part) for part in zip(*self._parts, strict=True)
-        )
         report = Report(left, warnings, (*facts, *(s.said + "." for s in self._styles.values() if s.said)))
         report.leave(self.empty, "rows without a time")
         report.leave(self.unreadable, "rows with a time that cannot be read")
         if self.unreadable:
             report.warnings.append(f"The first time that cannot be read is {self.first_unreadable!a}.")
         rows = self.rows + sum(one.rows for one in left)
+        columns = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
         if self._gaps:
-            lifetimes = self._lifetimes(start_s, outcome, report)
-            return report.record(self.path, self.name, rows, lifetimes)
-        times = _Times(Stamps(start_s, zoned.astype(bool)), Stamps(end_s, end_zoned.astype(bool)), elapsed)
-        codes = _Codes(outcome.astype(np.int32), cause.astype(np.int32), node.astype(np.int32))
-        calendar = self._styles[self._begin].calendar
-        zone = self.options.zone
-        unzoned = bool(np.any(~times.start.zoned & np.isfinite(start_s)))
-        if calendar and unzoned and zone is None:
+            return report.record(self.path, self.name, rows, self._lifetimes(columns[0], columns[5], report))
+        noted = self._noted(columns)
+        unzoned = noted.calendar and bool(np.any(~noted.start.zoned & np.isfinite(noted.start.seconds)))
+        if unzoned and self.options.zone is None:
             report.warnings.append(NO_ZONE)
-        outages = self._outages(times, codes, report)
-        zone = (zone or "UTC") if calendar and unzoned else None
+        outages = outages_of(noted, self.options, report, self.path)
+        zone = (self.options.zone or "UTC") if unzoned else None
         return report.record(
-            self.path, self.name, rows, outages, calendar=calendar, zone=zone, recoveries=repairs(outages)
+            self.path, self.name, rows, outages, calendar=noted.calendar, zone=zone, recoveries=repairs(outages)
+        )
+
+    def _noted(self, columns: Sequence[Floats]) -> Noted:
+        start_s, zoned, end_s, end_zoned, elapsed_s, *codes = columns
+        outcome, cause, node = (code.astype(np.int32) for code in codes)
+        return Noted(
+            start=Stamps(start_s, zoned.astype(bool)),
+            end=Stamps(end_s, end_zoned.astype(bool)),
+            elapsed_s=elapsed_s,
+            outcome=outcome,
+            cause=cause,
+            node=node,
+            causes=self.causes.names(),
+            nodes=self.nodes.names() if "node" in self.roles else (),
+            calendar=self._styles[self._begin].calendar,
+            bare_duration=printable(self.roles["duration"].name[:60]) if "duration" in self._bare else "",
         )
 
     def _nothing(self) -> InputError:
@@ -190,96 +193,3 @@ class EventRows:
         if not in_order:
             report.facts.append("The times are sorted by size: a sample of separate parts, which can show no trend.")
         return Lifetimes(time_s, ended, in_order)
-
-    def _outages(self, times: _Times, codes: _Codes, report: Report) -> Outages:
-        by = clock(self.options.zone)
-        times = times._replace(elapsed_s=self._elapsed(times, by, report))
-        found = spans(times.start, times.end, times.elapsed_s, by)
-        report.clocks(found)
-        start_s = found.start_s
-        end_s = np.where(np.isnan(found.end_s), start_s + times.elapsed_s, found.end_s)
-        report.order(start_s)
-        backwards = end_s < start_s
-        report.count(int(backwards.sum()), "{} with an end before the start: the end was dropped, the failure kept.")
-        end_s = np.where(backwards, np.nan, end_s)
-        known = np.isfinite(start_s)
-        none = known & (codes.outcome == Outcome.CENSORED)
-        report.leave(int(none.sum()), "rows that no failure made: completed, cancelled, running")
-        kept = known & ~none
-        if not kept.any():
-            raise refused(self.path, "no row is a failure", "name the columns by their roles, or another file")
-        window = self._window(start_s[kept], by, report)
-        inside = (start_s >= window[0]) & (start_s <= window[1])
-        report.leave(int((kept & ~inside).sum()), "rows outside the time that was watched")
-        kept &= inside
-        report.overlaps(start_s[kept], end_s[kept], codes.node[kept])
-        names = self.nodes.names() if "node" in self.roles else ()
-        used, cause = np.unique(codes.cause[kept], return_inverse=True)
-        causes = self.causes.names()
-        return Outages(
-            start_s=start_s[kept],
-            end_s=end_s[kept],
-            outcome=codes.outcome[kept],
-            unit=codes.node[kept],
-            cause=cause.astype(np.int32),
-            causes=tuple(causes[one] for one in used),
-            units=self._units(names, report),
-            from_s=np.array([window[0]]),
-            until_s=np.array([window[1]]),
-            ends_at_last=self.options.watched_until is None,
-            unit_names=names,
-        )
-
-    def _elapsed(self, times: _Times, by: Clock, report: Report) -> Floats:
-        """Durations; where they name no unit, in that in which they are the times between starts and ends."""
-        if "duration" not in self._bare:
-            return times.elapsed_s
-        name = printable(self.roles["duration"].name[:60])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (to_utc(times.end, by) - to_utc(times.start, by)) / times.elapsed_s
-        known = ratio[np.isfinite(ratio) & (ratio > 0)]
-        middle = float(np.median(known)) if known.size else 0.0
-        for unit, seconds in UNITS_S.items():
-            if abs(middle / seconds - 1.0) < _SAME_UNIT:
-                report.facts.append(f"{name}: in {unit}, judged by starts and ends.")
-                return times.elapsed_s * seconds
-        report.warnings.append(f"{name} names no unit: taken as seconds; name the column {name}_min or the like.")
-        return times.elapsed_s
-
-    def _window(self, start_s: Floats, by: Clock, report: Report) -> tuple[float, float]:
-        calendar = self._styles[self._begin].calendar
-        first = float(start_s.min()) if calendar else 0.0
-        begin = watched(self.options.watched_from, "the begin of watching", first, by, self.path)
-        if begin is None:
-            begin = min(first, float(start_s.min()))
-            if calendar:
-                report.warnings.append(
-                    "Nobody said when watching began: it is taken to begin with the first event. Say it with --since."
-                )
-        start = begin if calendar else 0.0  # of a length of time such as 54 d
-        end = watched(self.options.watched_until, "the end of watching", start, by, self.path)
-        if end is None:
-            report.warnings.append(
-                "Nobody said when watching ended: it is taken to end with the last event. Say it with --until."
-            )
-            end = float(start_s.max())
-        if end < begin:
-            raise refused(self.path, "watching ends before it begins", "check --since and --until")
-        return begin, end
-
-    def _units(self, names: Sequence[str], report: Report) -> int:
-        units = self.options.units
-        if units is None and len(names) > 1:
-            report.facts.append(
-                f"{len(names):,} nodes had an event; how many were watched is not in the file, so events count for all "
-                "of them together. With --nodes they count per node."
-            )
-        if units is not None and units < len(names):
-            raise refused(self.path, f"events of {len(names):,} nodes, more than the {units:,} given", "raise --nodes")
-        return units if units is not None else 1
-
-
-class _Codes(NamedTuple):
-    outcome: Codes
-    cause: Codes
-    node: Codes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,11 +40,18 @@ def looks_like(head: bytes) -> bool:
     return bool(few) and (2 * kernel > len(few) or any(_XID.search(line) for line in lines))
 
 
+class _Found(NamedTuple):
+    """One element for each Xid."""
+
+    causes: Numbered
+    codes: list[int]
+    stamps: list[str]
+    nodes: list[str]
+
+
 def read(path: str, options: RecordOptions) -> FailureRecord:
     """One mark for each line with an Xid; all other lines are left out."""
-    lines = TextLines(path)
-    causes, codes, nodes, stamps = Numbered(), array("i"), list[str](), list[str]()
-    rows, boot = 0, 0
+    lines, found, rows = TextLines(path), _Found(Numbered(), [], [], []), 0
     for line in lines:
         if not line.text.strip():
             continue
@@ -52,28 +59,37 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
         match = _XID.search(line.text) if "Xid (" in line.text else None
         if match is None:
             continue
-        if len(codes) >= _MOST_MARKS:
+        if len(found.codes) >= _MOST_MARKS:
             raise refused(path, f"more than {_MOST_MARKS:,} lines with an Xid", "split the log")
+        cause = f"NVSwitch SXid {match[2]}" if match[1] else xid_text(int(match[2]))
         stamp, node = _when(line.text)
-        boot += not stamp
-        stamps.append(stamp)
-        nodes.append(node)
-        codes.append(causes.code(f"NVSwitch SXid {match[2]}" if match[1] else xid_text(int(match[2]))))
+        found.codes.append(found.causes.code(cause))
+        found.stamps.append(stamp)
+        found.nodes.append(node)
     report = Report(lines.left_out(), lines.warnings())
-    report.leave(rows - len(codes), "lines without an Xid")
-    report.count(boot, "{} with a time since boot, or without a year, which cannot be joined: write dmesg -T.")
-    if not codes:
+    report.leave(rows - len(found.codes), "lines without an Xid")
+    _say(found, report)
+    return _record(path, found, rows + lines.too_long, report, options)
+
+
+def _say(found: _Found, report: Report) -> None:
+    """How often each Xid came, and how many lines have no date."""
+    undated = sum(not stamp for stamp in found.stamps)
+    report.count(undated, "{} with a time since boot, or without a year, which cannot be joined: write dmesg -T.")
+    if not found.codes:
         report.warnings.append("No line has an Xid: nothing in it says why a job failed.")
-    for cause, count in Counter(codes).most_common(10):
-        report.facts.append(f"{causes.names()[cause]}: {count:,} line{'' if count == 1 else 's'}.")
-    at_s, zoned = _seconds(stamps, options.zone)
+    for cause, count in Counter(found.codes).most_common(10):
+        report.facts.append(f"{found.causes.names()[cause]}: {count:,} line{'' if count == 1 else 's'}.")
+
+
+def _record(path: str, found: _Found, rows: int, report: Report, options: RecordOptions) -> FailureRecord:
+    at_s, zoned = _seconds(found.stamps, options.zone)
     unzoned = bool(np.any(np.isfinite(at_s) & ~zoned))
     if unzoned and options.zone is None:
         report.warnings.append(NO_ZONE)
-    marks = Marks(at_s, np.array(codes, np.int32), causes.names(), tuple(nodes))
+    marks = Marks(at_s, np.array(found.codes, np.int32), found.causes.names(), tuple(found.nodes))
     zone = (options.zone or "UTC") if unzoned else None
-    dated = bool(np.isfinite(at_s).any())
-    return report.record(path, NAME, rows + lines.too_long, marks, calendar=dated, zone=zone)
+    return report.record(path, NAME, rows, marks, calendar=bool(np.isfinite(at_s).any()), zone=zone)
 
 
 def _when(text: str) -> tuple[str, str]:

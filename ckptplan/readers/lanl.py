@@ -95,39 +95,52 @@ def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRec
     zone = options.zone or ZONE
     by = clock(zone)
     report = Report(table.left_out(), table.warnings())
-    elapsed_s = np.where(rows.minutes >= 0, rows.minutes * 60.0, np.nan)
-    found = spans(read_times(rows.start, _STYLE), read_times(rows.end, _STYLE), elapsed_s, by)
-    report.clocks(found)
-    off = np.abs(found.end_s - found.start_s - elapsed_s) > 60.0 * _MOST_MINUTES_OFF
-    report.count(int(off.sum()), "{} with a Down Time that is not the time between the stamps: the stamps count.")
+    start_s, end_s = _times(rows, by, report)
     unit, units = _units(rows, options, report, table.path)
-    known = np.isfinite(found.start_s)
+    known = np.isfinite(start_s)
     report.leave(int((~known).sum()), "rows without a time of failure that can be read")
     report.leave(int((known & (unit < 0)).sum()), "rows whose node is not one of the system")
     kept = known & (unit >= 0)
     if not kept.any():
         raise refused(table.path, "no row has a time and a node", "is this the right file?")
-    windows = _Windows(_Seen(rows, unit, kept, found.start_s), units, by, options, table.path)
-    inside = (found.start_s >= windows.from_s[unit]) & (found.start_s <= windows.until_s[unit])
+    windows = _Windows(_Seen(rows, unit, kept, start_s), units, by, options, table.path)
+    inside = (start_s >= windows.from_s[unit]) & (start_s <= windows.until_s[unit])
     report.leave(int((kept & ~inside).sum()), "rows outside the time in which their node was in service")
     kept &= inside
-    if not kept.any():
-        raise refused(
-            table.path, "no row lies in the time in which its node was in service", "check --since and --until"
-        )
     windows.say(report, len(np.unique(unit[kept])))
+    report.overlaps(start_s[kept], end_s[kept], unit[kept])
     causes = Numbered()
     cause = causes.codes(rows.causes)
-    maintenance = [name == "Hardware: Maintenance" for name in causes.names()]
-    outcome = np.where(np.array(maintenance)[cause], Outcome.MAINTENANCE, Outcome.FAILURE).astype(np.int32)
-    report.overlaps(found.start_s[kept], found.end_s[kept], unit[kept])
-    report.facts.append("Hardware = Maintenance is planned work; every other row is a failure of its node.")
     outages = Outages(
-        found.start_s[kept], found.end_s[kept], outcome[kept], unit[kept], cause[kept], causes.names(), units,
-        windows.from_s, windows.until_s, windows.ends_at_last,
-    )  # fmt: skip
+        start_s=start_s,
+        end_s=end_s,
+        outcome=_outcomes(cause, causes.names(), report),
+        unit=unit,
+        cause=cause,
+        causes=causes.names(),
+        units=units,
+        from_s=windows.from_s,
+        until_s=windows.until_s,
+        ends_at_last=windows.ends_at_last,
+    ).only(kept)
     count = len(rows.start) + sum(one.rows for one in table.left_out())
     return report.record(table.path, NAME, count, outages, calendar=True, zone=zone, recoveries=repairs(outages))
+
+
+def _times(rows: _Rows, by: Clock, report: Report) -> tuple[Floats, Floats]:
+    """Starts and ends in UTC, and what Down Time says of them."""
+    elapsed_s = np.where(rows.minutes >= 0, rows.minutes * 60.0, np.nan)
+    found = spans(read_times(rows.start, _STYLE), read_times(rows.end, _STYLE), elapsed_s, by)
+    report.clocks(found)
+    off = np.abs(found.end_s - found.start_s - elapsed_s) > 60.0 * _MOST_MINUTES_OFF
+    report.count(int(off.sum()), "{} with a Down Time that is not the time between the stamps: the stamps count.")
+    return found.start_s, found.end_s
+
+
+def _outcomes(cause: Codes, causes: tuple[str, ...], report: Report) -> Codes:
+    report.facts.append("Hardware = Maintenance is planned work; every other row is a failure of its node.")
+    planned = np.array([name == "Hardware: Maintenance" for name in causes])
+    return np.where(planned[cause], Outcome.MAINTENANCE, Outcome.FAILURE).astype(np.int32)
 
 
 def _units(rows: _Rows, options: RecordOptions, report: Report, path: str) -> tuple[Codes, int]:

@@ -85,9 +85,8 @@ class _Seen:
 
 def read(path: str, options: RecordOptions) -> FailureRecord:
     """One mark for each line of the watchdog or warning; the ranks of one failure each write their own."""
-    lines, seen = TextLines(path), _Seen()
+    lines, seen, rows = TextLines(path), _Seen(), 0
     seen.year = _year(options)
-    rows = 0
     for line in lines:
         if line.text.strip():
             rows += 1
@@ -96,6 +95,12 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
                 raise refused(path, f"more than {_MOST_MARKS:,} lines of the watchdog", "split the log")
     report = Report(lines.left_out(), lines.warnings())
     report.leave(rows - len(seen.codes), "lines that neither the watchdog nor a warning of NCCL wrote")
+    _say(seen, report)
+    return _record(path, seen, rows + lines.too_long, report, options)
+
+
+def _say(seen: _Seen, report: Report) -> None:
+    """How often each cause came, how many lines have no date, and how late the watchdog noticed."""
     if not seen.codes:
         report.warnings.append("No line of the watchdog, no warning of NCCL: nothing says why a job failed.")
     undated = sum(not stamp for stamp in seen.stamps)
@@ -105,6 +110,9 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
     for cause, count in Counter(seen.codes).most_common(10):
         report.facts.append(f"{seen.causes.names()[cause]}: {count:,} line{'' if count == 1 else 's'}.")
     _delays(report, np.array(seen.ran_ms) / 1e3, np.array(seen.timeout_ms) / 1e3)
+
+
+def _record(path: str, seen: _Seen, rows: int, report: Report, options: RecordOptions) -> FailureRecord:
     stamps = parse_stamps(seen.stamps)
     unzoned = bool(np.any(np.isfinite(stamps.seconds) & ~stamps.zoned))
     if unzoned and options.zone is None:
@@ -112,7 +120,7 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
     at_s = to_utc(stamps, clock(options.zone))
     marks = Marks(at_s, np.array(seen.codes, np.int32), seen.causes.names(), tuple(seen.nodes))
     zone = (options.zone or "UTC") if unzoned else None
-    return report.record(path, NAME, rows + lines.too_long, marks, calendar=bool(np.isfinite(at_s).any()), zone=zone)
+    return report.record(path, NAME, rows, marks, calendar=bool(np.isfinite(at_s).any()), zone=zone)
 
 
 def _year(options: RecordOptions) -> str:

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckptplan.fit.record import Allocations, FailureRecord, Outcome, Recoveries
+from ckptplan.fit.record import Allocations, Codes, FailureRecord, Outcome, Recoveries
 from ckptplan.readers.files import refused
 from ckptplan.readers.json_values import JsonObjects, first_object
 from ckptplan.readers.moments import watched
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import Report
-from ckptplan.readers.stamps import clock, parse_stamps, to_utc
+from ckptplan.readers.stamps import Floats, clock, parse_stamps, to_utc
 
 NAME = "restart cycles of the NVIDIA resiliency extension"
 _KEYS = {"cycle_number", "cycle_start_time"}
@@ -105,46 +105,61 @@ def _size(part: str) -> int:
     return 1 if part.strip() else 0
 
 
-def _record(path: str, cycles: list[_Cycle], rows: int, report: Report, options: RecordOptions) -> FailureRecord:
-    by = clock(options.zone)
-    start_s = to_utc(parse_stamps([cycle.start for cycle in cycles]), by)
-    end_s = to_utc(parse_stamps([cycle.end for cycle in cycles]), by)
-    first = float(np.nanmin(start_s)) if np.isfinite(start_s).any() else 0.0
-    until = watched(options.watched_until, "the end of watching", first, by, path)
-    jobs = Numbered()
-    job = jobs.codes([cycle.job for cycle in cycles])
-    outcome = np.zeros(len(cycles), np.int32)
-    cause = np.full(len(cycles), 2, np.int32)
-    waits: list[float] = []
-    undated = 0
-    for here in range(len(cycles)):
-        follows = here + 1 < len(cycles) and job[here + 1] == job[here]
-        if not follows:
-            if not np.isfinite(end_s[here]) and until is not None:
-                end_s[here] = until
+class _Ends(NamedTuple):
+    """How each cycle ended, and the time from there to the next one; nan where a last cycle has no next one."""
+
+    end_s: Floats
+    outcome: Codes
+    cause: Codes
+    waits_s: Floats
+    undated: int  # ends taken from the next start
+
+
+def _ends(cycles: list[_Cycle], start_s: Floats, end_s: Floats, until_s: float | None) -> _Ends:
+    outcome, cause = np.zeros(len(cycles), np.int32), np.full(len(cycles), 2, np.int32)
+    waits_s, ends_s = np.full(len(cycles), np.nan), end_s.copy()
+    for here, (cycle, after) in enumerate(zip(cycles, [*cycles[1:], None], strict=True)):
+        if after is None or after.job != cycle.job:
+            if until_s is not None and np.isnan(end_s[here]):
+                ends_s[here] = until_s
             continue
         outcome[here] = Outcome.FAILURE
-        cause[here] = 0 if cycles[here + 1].attempt == cycles[here].attempt else 1
-        waits.append(start_s[here + 1] - end_s[here] if np.isfinite(end_s[here]) else np.nan)
-        if not np.isfinite(end_s[here]):
-            undated += 1
-            end_s[here] = start_s[here + 1]
-    kept = np.isfinite(start_s) & np.isfinite(end_s) & (end_s >= start_s)
-    report.leave(int((~np.isfinite(start_s)).sum()), "cycles without a start that can be read")
-    open_ended = np.isfinite(start_s) & ~np.isfinite(end_s)
-    report.leave(int(open_ended.sum()), "last cycles without an end: still running, or ended without a word")
-    report.leave(int((np.isfinite(start_s) & (end_s < start_s)).sum()), "cycles that end before they start")
+        cause[here] = 0 if after.attempt == cycle.attempt else 1
+        waits_s[here] = start_s[here + 1] - end_s[here]
+        if np.isnan(end_s[here]):
+            ends_s[here] = start_s[here + 1]
+    undated = int((np.isnan(end_s) & (outcome == Outcome.FAILURE)).sum())
+    return _Ends(ends_s, outcome, cause, waits_s, undated)
+
+
+def _record(path: str, cycles: list[_Cycle], rows: int, report: Report, options: RecordOptions) -> FailureRecord:
+    by = clock(options.zone)
+    start_s, end_s = (to_utc(parse_stamps(texts), by) for texts in ([c.start for c in cycles], [c.end for c in cycles]))
+    first = float(np.nanmin(start_s)) if np.isfinite(start_s).any() else 0.0
+    until_s = watched(options.watched_until, "the end of watching", first, by, path)
+    ends = _ends(cycles, start_s, end_s, until_s)
+    known, dated = np.isfinite(start_s), np.isfinite(ends.end_s)
+    report.leave(int((~known).sum()), "cycles without a start that can be read")
+    report.leave(int((known & ~dated).sum()), "last cycles without an end: still running, or ended without a word")
+    report.leave(int((known & (ends.end_s < start_s)).sum()), "cycles that end before they start")
+    kept = known & dated & (ends.end_s >= start_s)
     if not kept.any():
         hint = "put the files of a job together: cat cycle_info.JOB.*.* > cycles.json; or say --until"
         raise refused(path, "no cycle has a start and an end", hint)
-    _say(report, len(cycles), undated, _attempts(cycles))
-    nodes, gpus = (np.array([getattr(cycle, name) for cycle in cycles], np.float64) for name in ("nodes", "ranks"))
+    _say(report, len(cycles), ends.undated, _attempts(cycles))
     runs = Allocations(
-        start_s[kept], end_s[kept], outcome[kept], nodes[kept], gpus[kept], job[kept], cause[kept], _CAUSES
+        start_s=start_s,
+        end_s=ends.end_s,
+        outcome=ends.outcome,
+        nodes=np.array([cycle.nodes for cycle in cycles]),
+        gpus=np.array([cycle.ranks for cycle in cycles]),
+        job=Numbered().codes([cycle.job for cycle in cycles]),
+        cause=ends.cause,
+        causes=_CAUSES,
     )
-    failed = outcome == Outcome.FAILURE
-    recoveries = Recoveries("restart cycle", cause[failed], np.array(waits)) if waits else None
-    return report.record(path, NAME, rows, runs, calendar=True, recoveries=recoveries)
+    failed = ends.outcome == Outcome.FAILURE
+    recoveries = Recoveries("restart cycle", ends.cause[failed], ends.waits_s[failed]) if failed.any() else None
+    return report.record(path, NAME, rows, runs.only(kept), calendar=True, recoveries=recoveries)
 
 
 def _attempts(cycles: list[_Cycle]) -> int:

@@ -240,6 +240,14 @@ def test_the_time_that_was_watched_can_be_said(read):
     assert read(text).content.ends_at_last
 
 
+def test_a_time_in_which_nothing_failed_is_a_record_too(read):
+    """When all rows lie outside the time that was watched, there are no failures in it, and the time still counts."""
+    record = read("time\n2024-07-01 12:00\n", watched_from="2024-08-01", watched_until="2024-09-01")
+    assert record.content.start_s.size == 0
+    assert record.content.until_s[0] - record.content.from_s[0] == 31 * 86_400
+    assert left(record) == {"rows outside the time that was watched": 1}
+
+
 def test_nodes_count_when_their_number_is_said(read):
     """Names alone do not say how many nodes were watched; with --nodes they do, and fewer than names are refused."""
     text = "time_h,host\n1,a\n2,b\n3,a\n"

@@ -1,0 +1,135 @@
+"""Columns of starts, ends and kinds -> outages: on one clock, within the time that was watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.fit.record import Codes, Outages, Outcome
+from ckptplan.readers.files import refused
+from ckptplan.readers.moments import UNITS_S, spans, watched
+from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.report import Report
+from ckptplan.readers.stamps import Clock, Flags, Floats, Stamps, clock, to_utc
+
+_SAME_UNIT = 0.05  # of the median, for stamps that are cut to minutes
+
+
+class Noted(NamedTuple):
+    """What the rows of a table say, one element each."""
+
+    start: Stamps
+    end: Stamps
+    elapsed_s: Floats
+    outcome: Codes
+    cause: Codes
+    node: Codes
+    causes: tuple[str, ...]
+    nodes: tuple[str, ...]  # empty where no column names a node
+    calendar: bool
+    bare_duration: str = ""  # the name of a column of durations that names no unit
+
+
+def outages_of(noted: Noted, options: RecordOptions, report: Report, path: str) -> Outages:
+    """The rows that count, in the order of the file."""
+    by = clock(options.zone)
+    start_s, end_s = _on_one_clock(noted, by, report)
+    known = np.isfinite(start_s)
+    none = known & (noted.outcome == Outcome.CENSORED)
+    report.leave(int(none.sum()), "rows that no failure made: completed, cancelled, running")
+    kept = known & ~none
+    if not kept.any():
+        raise refused(path, "no row is a failure", "name the columns by their roles, or another file")
+    begin_s, until_s = _window(start_s[kept], noted.calendar, options, report, path)
+    inside = (start_s >= begin_s) & (start_s <= until_s)
+    report.leave(int((kept & ~inside).sum()), "rows outside the time that was watched")
+    kept &= inside
+    report.overlaps(start_s[kept], end_s[kept], noted.node[kept])
+    causes, cause = _used(noted, kept)
+    return Outages(
+        start_s=start_s[kept],
+        end_s=end_s[kept],
+        outcome=noted.outcome[kept],
+        unit=noted.node[kept],
+        cause=cause,
+        causes=causes,
+        units=_units(noted.nodes, options.units, report, path),
+        from_s=np.array([begin_s]),
+        until_s=np.array([until_s]),
+        ends_at_last=options.watched_until is None,
+        unit_names=noted.nodes,
+    )
+
+
+def _on_one_clock(noted: Noted, by: Clock, report: Report) -> tuple[Floats, Floats]:
+    """Starts and ends in UTC; an end that is not noted is the start and what elapsed."""
+    elapsed_s = _elapsed(noted, by, report)
+    found = spans(noted.start, noted.end, elapsed_s, by)
+    report.clocks(found)
+    report.order(found.start_s)
+    end_s = np.where(np.isnan(found.end_s), found.start_s + elapsed_s, found.end_s)
+    backwards = end_s < found.start_s
+    report.count(int(backwards.sum()), "{} with an end before the start: the end was dropped, the failure kept.")
+    return found.start_s, np.where(backwards, np.nan, end_s)
+
+
+def _elapsed(noted: Noted, by: Clock, report: Report) -> Floats:
+    """Durations; where they name no unit, in that in which they are the times between starts and ends."""
+    name, elapsed_s = noted.bare_duration, noted.elapsed_s
+    if not name:
+        return elapsed_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (to_utc(noted.end, by) - to_utc(noted.start, by)) / elapsed_s
+    known = ratio[np.isfinite(ratio) & (ratio > 0)]
+    middle = float(np.median(known)) if known.size else 0.0
+    for unit, seconds in UNITS_S.items():
+        if abs(middle / seconds - 1.0) < _SAME_UNIT:
+            report.facts.append(f"{name}: in {unit}, judged by starts and ends.")
+            return elapsed_s * seconds
+    report.warnings.append(f"{name} names no unit: taken as seconds; name the column {name}_min or the like.")
+    return elapsed_s
+
+
+def _window(start_s: Floats, calendar: bool, options: RecordOptions, report: Report, path: str) -> tuple[float, float]:
+    """From when to when events were watched."""
+    by = clock(options.zone)
+    first = float(start_s.min()) if calendar else 0.0
+    begin = watched(options.watched_from, "the begin of watching", first, by, path)
+    if begin is None:
+        begin = min(first, float(start_s.min()))
+        if calendar:
+            report.warnings.append(
+                "Nobody said when watching began: it is taken to begin with the first event. Say it with --since."
+            )
+    start = begin if calendar else 0.0  # of a length of time such as 54 d
+    until = watched(options.watched_until, "the end of watching", start, by, path)
+    if until is None:
+        until = float(start_s.max())
+        report.warnings.append(
+            "Nobody said when watching ended: it is taken to end with the last event. Say it with --until."
+        )
+    if until < begin:
+        raise refused(path, "watching ends before it begins", "check --since and --until")
+    return begin, until
+
+
+def _used(noted: Noted, kept: Flags) -> tuple[tuple[str, ...], Codes]:
+    """The causes of the rows that count, and their numbers among these."""
+    used, cause = np.unique(noted.cause[kept], return_inverse=True)
+    return tuple(noted.causes[one] for one in used), cause.astype(np.int32)
+
+
+def _units(names: Sequence[str], units: int | None, report: Report, path: str) -> int:
+    """How many nodes were watched; 1 for all of them together where nobody said."""
+    if units is None:
+        if len(names) > 1:
+            report.facts.append(
+                f"{len(names):,} nodes had an event; how many were watched is not in the file, so events count for all "
+                "of them together. With --nodes they count per node."
+            )
+        return 1
+    if units < len(names):
+        raise refused(path, f"events of {len(names):,} nodes, more than the {units:,} given", "raise --nodes")
+    return units

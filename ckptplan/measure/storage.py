@@ -209,7 +209,8 @@ def doubts(found: StorageMeasured) -> tuple[str, ...]:
             f"burst buffer) may have taken all of it; give a --size that takes {LONG_ENOUGH_S:g} s or longer"
         )
     all_bytes, limit = found.setting.writers * found.setting.size_bytes, found.memory.dirty_limit_bytes
-    if found.burst is not None and not found.setting.direct and limit is not None and all_bytes < limit:
+    cached = found.burst is not None and not found.setting.direct and not place.is_memory
+    if cached and limit is not None and all_bytes < limit:
         said.append(
             f"the burst is what memory took: the page cache holds up to {format_size(limit)} unwritten, more than the "
             f"{format_size(all_bytes)} of a repetition; the sustained rate includes the flush"

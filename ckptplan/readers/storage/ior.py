@@ -17,7 +17,7 @@ _OPTION = re.compile(r"^\s*([A-Za-z][A-Za-z ]{0,40}?)\s*:\s*(\S[^\n]{0,2000})$")
 _FLUSHES = re.compile(r"\s-[a-zA-Z]*[eY](?![\w.])|\s--?(?:fsync|fsyncPerWrite)(?:=1)?(?:\s|$)|fsync(?:PerWrite)?=1")
 _DIRECT = re.compile(r"\s-[a-zA-Z]*B(?![\w.])|--posix\.odirect|useO_DIRECT=1")
 _MAX = re.compile(r"^Max (Write|Read):\s+([0-9.]+) MiB/sec", re.MULTILINE)
-_TABLE = re.compile(r"^access[ ,]+bw\(MiB/s\)", re.MULTILINE)
+_TABLE = re.compile(r"^\s*access[ ,]+bw\(MiB/s\)", re.MULTILINE)
 
 
 class _Row(NamedTuple):
@@ -34,7 +34,10 @@ def is_ior(text: str) -> bool:
 def is_ior_json(document: dict[str, Any]) -> bool:
     """Whether a JSON document is the result of IOR."""
     tests = listing(document.get("tests"))
-    return any(isinstance(test, dict) and ("Results" in test or "Options" in test) for test in tests)
+    if any(isinstance(test, dict) and ("Results" in test or "Options" in test) for test in tests):
+        return True
+    summary = listing(document.get("summary"))
+    return any(isinstance(row, dict) and "operation" in row and "bwMeanMIB" in row for row in summary)
 
 
 def ior_phases(text: str) -> Iterator[Phase]:
@@ -43,8 +46,8 @@ def ior_phases(text: str) -> Iterator[Phase]:
     options: dict[str, str] = {}
     rows: list[_Row] = []
     columns: list[str] = []
-    for line in text.splitlines()[:_MOST_ROWS]:
-        if line.lstrip().startswith("Command line"):
+    for line in map(str.strip, text.splitlines()[:_MOST_ROWS]):
+        if line.startswith("Command line"):
             command = line
         if line.startswith("access") and "bw(MiB/s)" in line:
             columns = _cells(line)
@@ -68,11 +71,25 @@ def ior_phases(text: str) -> Iterator[Phase]:
 def ior_json_phases(document: dict[str, Any]) -> Iterator[Phase]:
     """The phases of a JSON summary."""
     command = " " + str(document.get("Command line", ""))[:4000]
+    if not listing(document.get("tests")):
+        yield from _summaries(document, command)
     for test in listing(document.get("tests"))[:1000]:
         given = {**mapping(mapping(test).get("Parameters")), **mapping(mapping(test).get("Options"))}
         rows = [row for entry in _flat(mapping(test).get("Results")) if (row := _json_row(entry)) is not None]
         options = {key: str(value)[:200] for key, value in given.items() if isinstance(value, str | int | float)}
         yield from _tests(rows, options, command)
+
+
+def _summaries(document: dict[str, Any], command: str) -> Iterator[Phase]:
+    """What is left where only the summary was kept: means of all repetitions, and their scatter."""
+    for row in map(mapping, listing(document.get("summary"))[:1000]):
+        access, mean = row.get("operation"), positive(row.get("bwMeanMIB"))
+        if mean is not None and access in (WRITE, READ):
+            options = {"tasks": str(row.get("numTasks")), "clients per node": str(row.get("tasksPerNode"))}
+            rates, seconds = (mean * MEBIBYTE,), positive(row.get("MeanTime"))
+            deviation = positive(row.get("bwStdMIB"))
+            phase = _phase(str(access), rates, seconds, options, command)
+            yield phase._replace(cv=None if deviation is None else deviation / mean)
 
 
 def _cells(line: str) -> list[str]:
@@ -149,10 +166,16 @@ def _phase(
         writers=tasks,
         nodes=nodes or (-(-tasks // per_node) if tasks and per_node else None),
         synced=_said(options, command, ("fsync", "fsyncperwrite"), _FLUSHES) if access == WRITE else None,
+        dropped=access == READ and _from_other_nodes(options, nodes),
         direct=_said(options, command, ("useO_DIRECT",), _DIRECT),
         faults=("a dry run: nothing was written",) if count(options.get("dryRun")) else (),
         notes=tuple(notes),
     )
+
+
+def _from_other_nodes(options: dict[str, str], nodes: int | None) -> bool:
+    """Whether every task reads what a task of another node wrote (-C), which its own memory does not hold."""
+    return (nodes or 1) > 1 and options.get("ordering inter file") == "constant task offset"
 
 
 def _said(options: dict[str, str], command: str, keys: tuple[str, ...], pattern: re.Pattern[str]) -> bool | None:

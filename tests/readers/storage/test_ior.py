@@ -48,6 +48,31 @@ def test_reads_after_writes_are_not_trusted(tmp_path: Path) -> None:
     assert read_storage(_write(tmp_path, direct)).read_bandwidth_bytes_per_s == pytest.approx(80_000 * MIB)
 
 
+def test_reads_of_what_other_nodes_wrote_count(tmp_path: Path) -> None:
+    """With -C every task reads the file of a task on another node; on one node that helps nothing."""
+    text = IOR_TABLE.replace("no tasks offsets", "constant task offset")
+    assert read_storage(_write(tmp_path, text)).read_bandwidth_bytes_per_s == pytest.approx(80_000 * MIB)
+    one = text.replace("nodes               : 4", "nodes               : 1").replace(": 32", ": 8")
+    assert read_storage(_write(tmp_path, one)).read_bandwidth_per_node_bytes_per_s is None
+
+
+def test_a_table_that_was_indented(tmp_path: Path) -> None:
+    """Pasted into a report, the table is read all the same."""
+    text = "\n".join(f"    {line}" for line in IOR_TABLE.splitlines())
+    assert read_storage(_write(tmp_path, text))[:3] == read_storage(_write(tmp_path, IOR_TABLE))[:3]
+
+
+def test_a_summary_without_its_tests(tmp_path: Path) -> None:
+    """Where a script kept the summary only, its mean and its scatter count."""
+    row = {"operation": "write", "API": "POSIX", "numTasks": 32, "tasksPerNode": 8, "MeanTime": 52.5}
+    row |= {"bwMaxMIB": 42_000.0, "bwMinMIB": 38_000.0, "bwMeanMIB": 40_000.0, "bwStdMIB": 2_000.0}
+    text = "IOR-3.3.0: MPI Coordinated Test\n" + json.dumps({"summary": [row]}, indent=2)
+    found = read_storage(_write(tmp_path, text))
+    assert found.write_bandwidth_bytes_per_s == pytest.approx(40_000 * MIB)
+    assert found.write_cv == pytest.approx(0.05)
+    assert found.write_setting == (32, 4)
+
+
 def test_several_tests_of_one_run(tmp_path: Path) -> None:
     """A second test has options of its own; the one of most nodes counts."""
     second = IOR_TABLE[IOR_TABLE.index("TestID") : IOR_TABLE.index("Max Write")]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ckptplan.errors import InputError
 from ckptplan.fit.record import (
     Allocations,
+    Counts,
     FailureRecord,
     Floats,
     LeftOut,
@@ -58,7 +59,7 @@ def combined(records: Sequence[FailureRecord]) -> Combined:
     """
     runs = [r for r in records if isinstance(r.content, Allocations)]
     outages = [r for r in records if isinstance(r.content, Outages)]
-    times = [r for r in records if isinstance(r.content, Lifetimes)]
+    times = [r for r in records if isinstance(r.content, Lifetimes | Counts)]
     marks = [r for r in records if isinstance(r.content, Marks)]
     if times and len(records) > 1:
         others = ", ".join(r.file for r in records if r is not times[0])

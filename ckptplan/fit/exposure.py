@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckptplan.fit.counting import Counting, Per
-from ckptplan.fit.record import Allocations, Floats, Outages, Outcome
+from ckptplan.fit.record import Allocations, Counts, Floats, Outages, Outcome
 
 Flags = NDArray[np.bool_]
 
@@ -61,7 +61,7 @@ class Exposure(NamedTuple):
     facts: tuple[str, ...] = ()
 
 
-def counted_outcomes(content: Allocations | Outages, counting: Counting) -> frozenset[Outcome]:
+def counted_outcomes(content: Allocations | Outages | Counts, counting: Counting) -> frozenset[Outcome]:
     """What is counted: as asked, else failures, else preemptions if no failure was recorded."""
     if counting.outcomes is not None:
         return counting.outcomes

@@ -15,7 +15,7 @@ from ckptplan.fit.exposure import (
     is_counted,
     longer_than_nothing,
 )
-from ckptplan.fit.record import FailureRecord, Floats, Lifetimes, Outages, Outcome
+from ckptplan.fit.record import Counts, FailureRecord, Floats, Lifetimes, Outages, Outcome
 
 
 class _Watched(NamedTuple):
@@ -82,6 +82,31 @@ def exposure_of_times(record: FailureRecord, lifetimes: Lifetimes, counting: Cou
         clock=_clock(watched, scale) if lifetimes.in_order else None,
         nodes=counting.nodes,
         gpus=gpus_of(counting.nodes, counting),
+    )
+
+
+def exposure_of_counts(record: FailureRecord, counts: Counts, counting: Counting) -> Exposure:
+    """Numbers of failures over a time, without the times of each."""
+    if not counts.watched_s > 0.0:
+        message = f"{record.file}: the table does not say in what time its failures were counted"
+        raise InputError(message, hint="give it with --until 54d, or until: 54 d in a spec")
+    outcomes = counted_outcomes(counts, counting)
+    per = counting.per or Per.JOB
+    scale = _units(record, per, counting.nodes, counting)
+    failures = int(np.sum(counts.failures[is_counted(counts.outcome, outcomes)]))
+    return Exposure(
+        per=per,
+        outcomes=outcomes,
+        failures=failures,
+        events=failures,
+        merged=0,
+        exposure_s=counts.watched_s * scale,
+        until_failure=False,
+        lives=Lives(np.empty(0), np.empty(0, dtype=np.bool_), "job"),
+        clock=None,
+        nodes=counting.nodes,
+        gpus=gpus_of(counting.nodes, counting),
+        facts=("the table has counts alone: no law and no trend can be told",),
     )
 
 

@@ -10,12 +10,12 @@ from ckptplan.fit.dispersion import Dispersion, dispersion
 from ckptplan.fit.exposure import Exposure
 from ckptplan.fit.exposure_of_nodes import exposure_of_nodes
 from ckptplan.fit.exposure_of_runs import exposure_of_runs
-from ckptplan.fit.exposure_of_system import exposure_of_system, exposure_of_times
+from ckptplan.fit.exposure_of_system import exposure_of_counts, exposure_of_system, exposure_of_times
 from ckptplan.fit.goodness import Goodness, goodness
 from ckptplan.fit.laws import Choice, LawFit, best_law, fit_laws
 from ckptplan.fit.profile import shape_interval
 from ckptplan.fit.rate import mtbf_confidence
-from ckptplan.fit.record import Allocations, FailureRecord, Lifetimes, Outages, Outcome, Recoveries
+from ckptplan.fit.record import Allocations, Counts, FailureRecord, Lifetimes, Outages, Outcome, Recoveries
 from ckptplan.fit.trend import Laplace, PowerLaw, Recent, laplace, power_law, recent_part
 
 FEWEST_FOR_A_LAW = 3
@@ -123,6 +123,8 @@ def exposure(record: FailureRecord, counting: Counting) -> Exposure:
         return exposure_of_nodes(record, content, counting, per, units)
     if isinstance(content, Lifetimes):
         return exposure_of_times(record, content, counting)
+    if isinstance(content, Counts):
+        return exposure_of_counts(record, content, counting)
     raise TypeError("marks are joined, not counted")
 
 
@@ -210,10 +212,11 @@ def _dispersion(found: Exposure) -> Dispersion | None:
 def _causes(record: FailureRecord, found: Exposure) -> tuple[CauseRow, ...]:
     """Ends by kind and cause, the most frequent first; what is counted before what is not."""
     content = record.content
-    if not isinstance(content, Allocations | Outages):
+    if not isinstance(content, Allocations | Outages | Counts):
         return ()
     kinds = len(content.causes)
-    pairs, counts = np.unique(content.outcome.astype(np.int64) * max(kinds, 1) + content.cause, return_counts=True)
+    pairs, inverse = np.unique(content.outcome.astype(np.int64) * max(kinds, 1) + content.cause, return_inverse=True)
+    counts = np.bincount(inverse, content.failures if isinstance(content, Counts) else None, minlength=pairs.size)
     counted = {int(one) for one in found.outcomes}
     total = sum(int(n) for pair, n in zip(pairs, counts, strict=True) if int(pair) // max(kinds, 1) in counted)
     recoveries = _recoveries(record)

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.findings import date_text, findings, names_of
 from ckptplan.fit.fitting import Fitted, Rate, Recovery
-from ckptplan.fit.record import Allocations, Outages, Outcome
+from ckptplan.fit.record import Allocations, Counts, Outages, Outcome
 
 _SAME_SIZE = 0.01
 _KINDS = {Outcome.PREEMPTED: "preemption", Outcome.MAINTENANCE: "maintenance"}
@@ -107,11 +109,12 @@ def _law(fitted: Fitted, counting: Counting) -> tuple[Law, str]:
 def _others(fitted: Fitted, units: float) -> tuple[OtherClass, ...]:
     """Preemption and maintenance, where they are not counted already."""
     content, found = fitted.record.content, fitted.exposure
-    if not isinstance(content, Allocations | Outages):
+    if not isinstance(content, Allocations | Outages | Counts):
         return ()
+    weights = content.failures if isinstance(content, Counts) else np.ones(content.outcome.size)
     others = []
     for outcome, kind in _KINDS.items():
-        ends = int((content.outcome == outcome).sum())
+        ends = int(weights[content.outcome == outcome].sum())
         if ends and outcome not in found.outcomes:
             others.append(OtherClass(kind, ends, found.exposure_s / units / ends))
     return tuple(others)

@@ -46,7 +46,11 @@ def ior_phases(text: str) -> Iterator[Phase]:
     options: dict[str, str] = {}
     rows: list[_Row] = []
     columns: list[str] = []
+    has_rows = False
     for line in map(str.strip, text.splitlines()[:_MOST_ROWS]):
+        if line.startswith(("IOR-", "TestID")) and rows:
+            yield from _tests(rows, options, command)
+            options, rows = {}, []
         if line.startswith("Command line"):
             command = line
         if line.startswith("access") and "bw(MiB/s)" in line:
@@ -55,16 +59,13 @@ def ior_phases(text: str) -> Iterator[Phase]:
             row = _row(columns, _cells(line), options)
             if row is not None and row.seconds != 0.0:
                 rows.append(row)
+                has_rows = True
         elif line.startswith("Summary"):
-            break
+            columns = []  # its rows repeat those above
         elif (found := _OPTION.match(line)) is not None:
-            if found[1] == "TestID" and rows:
-                yield from _tests(rows, options, command)
-                options, rows = {}, []
             options[found[1]] = found[2].strip()
-    if rows:
-        yield from _tests(rows, options, command)
-    else:
+    yield from _tests(rows, options, command)
+    if not has_rows:
         yield from _best_only(text, options, command)
 
 

@@ -56,6 +56,14 @@ def test_reads_of_what_other_nodes_wrote_count(tmp_path: Path) -> None:
     assert read_storage(_write(tmp_path, one)).read_bandwidth_per_node_bytes_per_s is None
 
 
+def test_runs_one_after_another_in_one_file(tmp_path: Path) -> None:
+    """A sweep writes several outputs into one file: each is a phase of its own, with its own command line."""
+    text = IOR_TABLE + IOR_TABLE.replace(" -e ", " ").replace("40000 ", "90000 ")
+    phases = [phase for phase in import_file(_write(tmp_path, text)).phases if phase.access == "write"]
+    assert [phase.synced for phase in phases] == [True, False]
+    assert [phase.rates_bytes_per_s[0] / MIB for phase in phases] == [40_000, 90_000]
+
+
 def test_a_table_that_was_indented(tmp_path: Path) -> None:
     """Pasted into a report, the table is read all the same."""
     text = "\n".join(f"    {line}" for line in IOR_TABLE.splitlines())

@@ -73,6 +73,7 @@ def run(command: str, columns: int = 100) -> str:
         text=True,
         encoding="utf-8",
         env=environment,
+        cwd=ROOT,
         check=False,
     )
     if done.returncode:

@@ -9,6 +9,7 @@ from ckptplan.units import format_time
 
 FEW = 5  # failures below which half or double the MTBF lies well within the interval
 _ALPHA = 0.05
+_ROUNDING_SHOWS = 100_000  # failures
 _NAMES = {Outcome.FAILURE: "failures", Outcome.PREEMPTED: "preemptions", Outcome.MAINTENANCE: "maintenance"}
 
 
@@ -99,9 +100,12 @@ def _agreement(fitted: Fitted) -> tuple[str, ...]:
         return ()
     said = []
     if laws.goodness.p_value < _ALPHA:
+        rounding = ""
+        if fitted.rate.failures >= _ROUNDING_SHOWS:
+            rounding = "; among so many times even their rounding to whole seconds shows"
         said.append(
             f"the best of the four laws, {laws.choice.best.name}, does not agree with the times either "
-            f"({laws.goodness.statistic_name}, p {laws.goodness.p_value:.2g}): trust the mean, not the shape"
+            f"({laws.goodness.statistic_name}, p {laws.goodness.p_value:.2g}){rounding}: trust the mean, not the shape"
         )
     if fitted.exposure.lives.sizes_differ and laws.choice.best.name is not LawName.EXPONENTIAL:
         said.append(
@@ -113,11 +117,10 @@ def _agreement(fitted: Fitted) -> tuple[str, ...]:
 
 def law_sentence(laws: Laws, of: str) -> str:
     """Which law, and whether others do as well."""
-    best = laws.choice.best
+    best, shaped = laws.choice.best, laws.shaped
     tied = [str(one.name) for one in laws.choice.tied if one.name is not best.name]
+    symbol = "sigma" if shaped.name is LawName.LOGNORMAL else "shape"
+    shape = f"{symbol} {shaped.shape:.4g}, by profile likelihood {laws.shape_low:.3g} to {laws.shape_high:.3g}"
     text = f"times of one {of} to an interruption: {best.name}"
-    if best.name is not LawName.EXPONENTIAL:
-        symbol = "sigma" if best.name is LawName.LOGNORMAL else "shape"
-        low, high = laws.shape_low, laws.shape_high
-        text += f" with {symbol} {best.shape:.4g} (profile likelihood {low:.3g} to {high:.3g})"
+    text += f" (a Weibull law would have {shape})" if best is not shaped else f" with {shape}"
     return f"{text}; tied with {' and '.join(tied)}: their AIC differ by less than 2" if tied else text

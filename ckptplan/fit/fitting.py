@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckptplan.cost.scenario import LawName
 from ckptplan.fit.combining import Combined
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.dispersion import Dispersion, dispersion
@@ -48,10 +49,14 @@ class CauseRow(NamedTuple):
 
 
 class Laws(NamedTuple):
-    """The four laws on the times to an interruption, and how well the chosen one agrees."""
+    """The four laws on the times to an interruption, and how well the chosen one agrees.
+
+    The interval is that of the shape of ``shaped``: the chosen law, or Weibull where that is the exponential one.
+    """
 
     fits: tuple[LawFit, ...]
     choice: Choice
+    shaped: LawFit
     shape_low: float
     shape_high: float
     goodness: Goodness
@@ -181,9 +186,11 @@ def _laws(found: Exposure, counting: Counting) -> Laws | None:
         return None
     fits = fit_laws(time_s, failed)
     choice = best_law(fits)
-    low, high = shape_interval(choice.best.name, time_s, failed, counting.level)
+    exponential = choice.best.name is LawName.EXPONENTIAL
+    shaped = next(one for one in fits if one.name is LawName.WEIBULL) if exponential else choice.best
+    low, high = shape_interval(shaped.name, time_s, failed, counting.level)
     agrees = goodness(choice.best, time_s, failed, np.random.default_rng(_SEED))
-    return Laws(fits, choice, low, high, agrees)
+    return Laws(fits, choice, shaped, low, high, agrees)
 
 
 def _trend(found: Exposure, counting: Counting) -> Trend | None:

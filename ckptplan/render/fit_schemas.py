@@ -78,10 +78,11 @@ def fit() -> dict[str, Any]:
             "recent": {"anyOf": [object_of(_RATE), {"type": "null"}], "description": "if the rate changes"},
             "ends": {"type": "array", "items": object_of(_END)},
             "laws": {"type": "array", "items": object_of(_LAW)},
+            "shape_of": {**or_null(TEXT), "description": "the law whose shape the interval is of"},
             "shape_interval": {
                 "type": ["array", "null"],
                 "items": MAYBE,
-                "description": "of the chosen law, by profile likelihood; null: no bound",
+                "description": "by profile likelihood; null: no bound",
             },
             "goodness": {"type": ["object", "null"], "required": ["statistic", "p_value", "method"]},
             "trend": {"anyOf": [object_of(_TREND), {"type": "null"}]},

@@ -149,6 +149,7 @@ def fit_document(fitted: Fitted, found: RecordedFailures, planned_gpus: int | No
         "recent": None if fitted.recent_rate is None else _rate(fitted.recent_rate, fitted, planned_gpus),
         "ends": [] if ends is None else ends.records(),
         "laws": [] if laws is None else laws.records(),
+        "shape_of": None if fitted.laws is None else str(fitted.laws.shaped.name),
         "shape_interval": None if fitted.laws is None else [fitted.laws.shape_low, fitted.laws.shape_high],
         "goodness": agrees,
         "trend": None if fitted.trend is None else _trend(fitted.trend),

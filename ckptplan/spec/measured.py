@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptplan.cost.spread import Spread
 from ckptplan.spec.fields import Given
 from ckptplan.spec.named_files import StorageRates, read_named
 from ckptplan.spec.record import Record
+from ckptplan.spec.tree import Source
 
 _PATH = "storage.measured"
 
@@ -22,9 +25,11 @@ def take_measured(record: Record) -> None:
         return
     for warning in found.warnings:
         record.warn(_PATH, warning, "ckptplan measure import shows all that the file says")
+    # spec show names the file as the origin, not only the line that names the file.
+    node = replace(named.node, source=Source(f"{name} ({named.node.origin})"))
     taken = [key for key in found.rates if not fields.has(f"storage.{key}")]
     for key in taken:
-        fields.given[f"storage.{key}"] = Given(found.rates[key], named.node, _spread(found, key))
+        fields.given[f"storage.{key}"] = Given(found.rates[key], node, _spread(found, key))
     if not taken:
         record.warn(_PATH, "every rate in it is also given by the spec, which wins", "delete those, or measured")
 

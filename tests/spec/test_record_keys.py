@@ -197,7 +197,7 @@ def test_a_measurement_gives_the_rates_that_the_spec_does_not():
     assert spec.spreads["storage.write_bandwidth_per_node"].cv == 0.1
     assert [warning.message for warning in spec.warnings] == ["too short a run"]
     shown = {value.key: value.origin for value in spec.values}
-    assert shown["storage.write_bandwidth_per_writer"] == "run.yaml:5"
+    assert shown["storage.write_bandwidth_per_writer"] == "fio.json (run.yaml:5)"
 
 
 def test_rates_that_are_all_written_leave_a_measurement_without_effect():

@@ -44,6 +44,8 @@ class EventRows:
         self._bare: set[str] = set()  # roles with numbers that have no unit
         self._gaps = "gap" in roles and "start" not in roles and "time" not in roles
         spanned = "start" in roles and ("end" in roles or "duration" in roles or "time" not in roles)
+        if "time" in options.columns and "start" not in options.columns:  # what the user names outranks a guess
+            spanned = False
         self._begin = "gap" if self._gaps else "start" if spanned else "time"
 
     def add(self, cells: Cells) -> None:
@@ -138,6 +140,8 @@ class EventRows:
         if not self._parts or self.rows == self.empty + self.unreadable:
             raise self._nothing()
         report = Report(left, warnings, (*facts, *(s.said + "." for s in self._styles.values() if s.said)))
+        if self._graded:
+            report.facts.append(f"{printable(self.roles['category'].name[:60])} holds numbers, which name no kind.")
         report.leave(self.empty, "rows without a time")
         report.leave(self.unreadable, "rows with a time that cannot be read")
         if self.unreadable:

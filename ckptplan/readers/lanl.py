@@ -217,10 +217,11 @@ class _Windows:
             "A node is in service from the first day of its month of production to the first day of its month of "
             "retirement; the data set names no days."
         )
-        report.facts.append(
-            f"{with_rows:,} of {self._units:,} nodes have rows; the others are given the time in service of the next "
-            "lower node that has some."
-        )
+        if with_rows < self._units:
+            report.facts.append(
+                f"{with_rows:,} of {self._units:,} nodes have rows; the others are given the time in service of the "
+                "next lower node that has some."
+            )
         if self.unknown:
             report.warnings.append("A month of production cannot be read: watching is taken to begin with the file.")
         if self.ends_at_last:

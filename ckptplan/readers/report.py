@@ -41,7 +41,7 @@ class Report:
     def count(self, rows: int, sentence: str) -> None:
         """A warning that begins with a number of rows, if there are any."""
         if rows:
-            self.warnings.append(sentence.format(f"{rows:,} row{'' if rows == 1 else 's'}"))
+            self.warnings.append(sentence.format(_rows(rows)))
 
     def clocks(self, found: Spans) -> None:
         """How stamps close to a change of clocks were read."""
@@ -49,7 +49,7 @@ class Report:
         self.count(found.skipped, "{} in an hour that clocks skipped: is the zone the right one?")
         if found.decided:
             self.facts.append(
-                f"{found.decided:,} stamps in an hour that came twice were decided by the time that elapsed."
+                f"{_rows(found.decided)} in an hour that came twice, decided by the time that elapsed, or by the end."
             )
 
     def order(self, start_s: Floats) -> None:
@@ -68,7 +68,8 @@ class Report:
         ends = np.maximum.accumulate(np.where(np.isfinite(end_s[order]), end_s[order], -np.inf))
         concurrent = int((start_s[order][1:] < ends[:-1]).sum())
         if concurrent:
-            self.facts.append(f"{concurrent:,} outages begin while another one lasts.")
+            begin = "outage begins" if concurrent == 1 else "outages begin"
+            self.facts.append(f"{concurrent:,} {begin} while another one lasts.")
         keys = np.rec.fromarrays([start_s, np.nan_to_num(end_s, nan=-1.0), unit])
         twice = len(keys) - len(np.unique(keys))
         self.count(twice, "{} with the times and the node of another row: delete what was noted twice.")
@@ -87,6 +88,10 @@ class Report:
         """The record, with everything that was said of it."""
         left, warnings, facts = tuple(self.left), tuple(self.warnings), tuple(self.facts)
         return FailureRecord(file, form, rows, left, content, calendar, zone, warnings, facts, recoveries)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def repairs(outages: Outages) -> Recoveries | None:

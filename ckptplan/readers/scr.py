@@ -97,10 +97,10 @@ def _take(events: _Events, at: int, job: int, name: str, rest: str) -> None:
             run.nodes = float(size[1])
     if run is None:
         return
-    if name == "NODE_FAIL":
+    if name == "NODE_FAIL" and not run.halted:
         run.failure = f"node failed: {note.partition(': ')[2] or note}" if note else "node failed"
         return  # it is noted when nodes are looked at, after the run
-    if run.end >= 0:
+    if run.end >= 0 or name == "NODE_FAIL":
         return
     run.last = at
     if name == "HALT":

@@ -197,7 +197,7 @@ def test_elapsed_time_gives_the_end_and_decides_an_hour_that_came_twice(read, co
     first, second = record.content.start_s[1], record.content.start_s[0]
     assert second - first == 3600.0
     assert (record.content.end_s - record.content.start_s).tolist() == [5400.0, 9000.0, 1800.0]
-    assert any("decided by the time that elapsed" in said for said in record.facts)
+    assert any("2 rows in an hour that came twice, decided by the time that elapsed" in said for said in record.facts)
 
 
 def test_the_unit_of_a_duration_is_found_by_starts_and_ends(read):
@@ -289,6 +289,15 @@ def test_faults_say_what_was_seen_and_what_to_write(read, content, options, mess
         read(content, **options)
     assert hint in caught.value.problems[0].hint
     assert caught.value.render().isprintable() or "\n" in caught.value.render()
+
+
+def test_a_table_of_runs_can_name_the_end_of_a_run_as_the_failure(read):
+    """The column that the user names as time counts, though others look like a start and an end."""
+    text = "start,end,reason\n2024-07-01T08:00Z,2024-07-01T12:00Z,GPU\n2024-07-01T12:10Z,2024-07-01T15:00Z,net\n"
+    assert read(text, columns={"time": "end"}).content.start_s.tolist() == [NOON, NOON + 3 * HOUR]
+    text = "seen,start,end\n2024-07-01T12:00Z,2024-07-01T11:00Z,2024-07-01T13:00Z\n"
+    assert read(text, columns={"time": "seen"}).content.start_s.tolist() == [NOON]
+    assert read(text).content.start_s.tolist() == [NOON - HOUR]
 
 
 def test_chunks_do_not_change_what_is_read(read, monkeypatch):

@@ -68,7 +68,7 @@ def test_outages_of_several_services_and_some_at_one_time(tmp_path):
     record = _read(tmp_path, "start,end,service\n0,100,a\n50,60,b\n900,910,a\n", units=3)
     assert record.content.unit.tolist() == [0, 1, 0]
     assert (record.content.unit_names, record.content.units) == (("a", "b"), 3)
-    assert "1 outages begin while another one lasts." in record.facts
+    assert "1 outage begins while another one lasts." in record.facts
 
 
 def test_a_list_that_covers_most_of_the_time_may_be_one_of_runs(tmp_path):

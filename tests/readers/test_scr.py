@@ -82,6 +82,18 @@ def test_runs_without_the_script(tmp_path):
     assert any("1 row at which a run ends without a word" in said for said in record.warnings)
 
 
+def test_a_node_that_fails_after_the_end_changes_nothing(tmp_path):
+    """A run that was finished is no failure because a node is found down afterwards."""
+    content = _read(
+        tmp_path,
+        _line("10:00:00", "START", ", procs=8, nodes=1"),
+        _line("11:00:00", "HALT", ', note="SCR_FINALIZE_CALLED"'),
+        _line("11:05:00", "NODE_FAIL", ', note="n1: down"'),
+    ).content
+    assert outcomes(content) == {"CENSORED": 1}
+    assert content.end_s.tolist() == [_at("11:00:00")]
+
+
 def test_stamps_are_local_and_the_zone_can_be_said(tmp_path):
     """Without a zone the report warns; with one the stamps move."""
     lines = (_line("10:00:00", "START"), _line("10:30:00", "START"), _line("10:40:00", "HALT"))

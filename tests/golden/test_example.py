@@ -44,7 +44,8 @@ def test_the_readme_shows_the_spec_as_it_is():
 
 def test_the_failures_of_the_record_are_counted_as_a_plain_loop_counts_them(loaded, make):
     """NODE_FAIL, and FAILED after ten minutes, of the one job, over its GPU-hours."""
-    rows = list(csv.DictReader((EXAMPLE / "sacct.txt").open(encoding="utf-8"), delimiter="|", quoting=csv.QUOTE_NONE))
+    with (EXAMPLE / "sacct.txt").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="|", quoting=csv.QUOTE_NONE))
     runs = [row for row in rows if "." not in row["JobID"] and row["JobName"] == "pretrain-70b"]
     failed = [r for r in runs if r["State"] == "NODE_FAIL" or (r["State"] == "FAILED" and int(r["ElapsedRaw"]) >= 600)]
     gpu_s = 1024 * sum(int(row["ElapsedRaw"]) for row in runs)

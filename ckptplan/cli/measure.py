@@ -158,7 +158,10 @@ def import_(files: FilesArgument, format_: FormatOption = Format.TABLE, output: 
     from ckptplan.render import measure_report, measure_sheet
     from ckptplan.render.measure_block import imported_block
 
-    refuse_overwriting(output, files)
+    try:
+        refuse_overwriting(output, files)
+    except UsageError:
+        raise UsageError(f"-o {output} would overwrite a file to import", hint="give another file with -o") from None
     found = combine(_imported(files))
     text = text_as(
         format_,

@@ -97,7 +97,7 @@ def benchmarks() -> dict[str, Any]:
     """The body of ``ckptplan.benchmarks/1``."""
     phase = {
         "file": TEXT,
-        "tool": {"enum": ["fio", "IOR", "elbencho", "DLIO"]},
+        "tool": {"enum": ["fio", "IOR", "elbencho", "DLIO", "ckptplan"]},
         "name": TEXT,
         "access": {"enum": ["write", "read"]},
         "writers": _MAYBE_COUNT,

@@ -211,6 +211,19 @@ def test_import_gives_one_block(tell: Tell, tmp_path: Path) -> None:
     assert spec.scenario.storage.read_bandwidth_bytes_per_s is None
 
 
+def test_what_was_measured_can_be_imported(tell: Tell, folder: Path) -> None:
+    """The document of a measurement gives the rates of its own block."""
+    target = folder.parent / "measured.json"
+    tell("measure", "storage", str(folder), *TINY, "-f", "json", "-o", str(target))
+    measured = json.loads(target.read_text(encoding="utf-8"))["storage"]
+    imported = json.loads(tell("measure", "import", str(target), "-f", "json").out)
+    jsonschema.validate(imported, output_schema("benchmarks"))
+    for key in ("write_bandwidth_per_node", "write_bandwidth_per_writer"):
+        assert imported["storage"][key]["bytes_per_s"] == pytest.approx(measured[key]["bytes_per_s"])
+        assert imported["storage"][key]["cv"] == pytest.approx(measured[key]["cv"])
+    assert "write_bandwidth" not in imported["storage"]
+
+
 def test_import_as_json_csv_and_markdown(tell: Tell, tmp_path: Path) -> None:
     """The document follows its schema; CSV has one row per phase."""
     file = _file(tmp_path, IOR_TABLE, "ior.txt")
@@ -278,7 +291,7 @@ def test_import_names_all_files_that_cannot_be_read(tell: Tell, tmp_path: Path) 
         (["import", "{folder}"], 1, "is a folder"),
         (["import", "/dev/zero"], 1, "is a device"),
         (["import", "{file}"], 1, "is empty"),
-        (["import", "{ior}", "-o", "{ior}"], 2, "overwrite"),
+        (["import", "{ior}", "-o", "{ior}"], 2, "overwrite a file to import"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

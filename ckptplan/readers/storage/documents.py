@@ -13,8 +13,10 @@ from ckptplan.readers.files import open_record, refused
 
 LARGEST_FILE = 16_000_000  # bytes
 MOST_DOCUMENTS = 10_000
+MOST_LINES = 100_000  # of a table
 _MOST_BRACKETS = 1_000_000
 _MOST_FAILED = 20  # places that look like the start of a document and are none
+_NEAR = 200
 _LARGEST = 1e24  # a larger number is no count of bytes, times or rates
 _HINT = "give the JSON of fio (--output-format=json), a result of IOR, elbencho, DLIO or MLPerf Storage"
 
@@ -93,7 +95,8 @@ def _next_start(text: str, at: int) -> int | None:
         start = text.find("{", at)
         if start < 0:
             return None
-        before = text[text.rfind("\n", 0, start) + 1 : start].strip()
+        near = max(0, start - _NEAR)  # a longer prefix does not change what it ends with
+        before = text[max(near, text.rfind("\n", near, start) + 1) : start].strip()
         if not before or before.endswith(("}", ",", "[")):
             return start
         line_end = text.find("\n", start)

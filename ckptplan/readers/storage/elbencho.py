@@ -8,10 +8,9 @@ from typing import Any
 
 from ckptplan.errors import printable
 from ckptplan.measure.phases import MEBIBYTE, READ, WRITE, Phase
-from ckptplan.readers.storage.documents import count, mapping, positive
+from ckptplan.readers.storage.documents import MOST_LINES, count, mapping, positive
 
 TOOL = "elbencho"
-_MOST_ROWS = 100_000
 _ACCESS = {"WRITE": WRITE, "READ": READ}
 _SYNC, _DROP = "SYNC", "DROPCACHE"
 
@@ -33,7 +32,7 @@ def elbencho_phases(text: str) -> Iterator[Phase]:
     """The phases of a CSV file; header lines may come again where results were appended."""
     columns: list[str] = []
     rows: list[dict[str, Any]] = []
-    for line in text.splitlines()[:_MOST_ROWS]:
+    for line in text.splitlines()[:MOST_LINES]:
         try:
             cells = next(csv.reader([line]), [])
         except csv.Error:

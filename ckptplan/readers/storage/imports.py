@@ -11,14 +11,15 @@ from ckptplan.measure.figures import Imported, StorageFigures, combine
 from ckptplan.measure.phases import WRITE, Phase
 from ckptplan.readers.files import refused
 from ckptplan.readers.storage.dlio import dlio_phases, is_dlio
-from ckptplan.readers.storage.documents import documents_in, text_of
+from ckptplan.readers.storage.documents import MOST_LINES, documents_in, text_of
 from ckptplan.readers.storage.elbencho import elbencho_json_phases, elbencho_phases, is_elbencho, is_elbencho_json
 from ckptplan.readers.storage.fio import fio_phases, is_fio
 from ckptplan.readers.storage.ior import ior_json_phases, ior_phases, is_ior, is_ior_json
+from ckptplan.readers.storage.own import is_own, own_phases
 
 _ACCEPTED = (
     "give the JSON of fio (--output-format=json), the output of IOR (text, JSON or CSV), the CSV or JSON of elbencho, "
-    "or summary.json of DLIO or MLPerf Storage"
+    "summary.json of DLIO or MLPerf Storage, or the JSON of ckptplan measure storage"
 )
 _MOST_PHASES = 100_000
 
@@ -29,7 +30,8 @@ def read_storage(path: str | Path) -> StorageFigures:
     Parameters
     ----------
     path : str or Path
-        JSON of fio; text, JSON or CSV of IOR; CSV or JSON of elbencho; a summary of DLIO or MLPerf Storage.
+        JSON of fio; text, JSON or CSV of IOR; CSV or JSON of elbencho; a summary of DLIO or MLPerf Storage; JSON of
+        ``measure storage``.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def import_file(path: str | Path) -> Imported:
     """
     text = text_of(path)
     if is_elbencho(text):
-        return _checked(path, Imported(str(path), tuple(elbencho_phases(text))))
+        return _checked(path, Imported(str(path), tuple(elbencho_phases(text)), tuple(_unread(text))))
     found = documents_in(text, path)
     phases: list[Phase] = []
     for document in found.documents:
@@ -67,16 +69,20 @@ def import_file(path: str | Path) -> Imported:
             phases += ior_json_phases(document)
         elif is_dlio(document):
             phases += dlio_phases(document)
+        elif is_own(document):
+            phases += own_phases(document)
     phases += elbencho_json_phases([one for one in found.documents if is_elbencho_json(one)])
+    unread: list[str] = []
     if not found.documents and is_ior(text):
         phases += ior_phases(text)
+        unread += _unread(text)
     if not phases and not _is_known(found.documents, text):
         raise refused(path, _unknown(text, torn=found.torn), _ACCEPTED)
-    return _checked(path, Imported(str(path), tuple(phases), tuple(_around(found.around, torn=found.torn))))
+    return _checked(path, Imported(str(path), tuple(phases), (*unread, *_around(found.around, torn=found.torn))))
 
 
 def _is_known(documents: Sequence[dict[str, Any]], text: str) -> bool:
-    kinds = (is_fio, is_ior_json, is_dlio, is_elbencho_json)
+    kinds = (is_fio, is_ior_json, is_dlio, is_elbencho_json, is_own)
     return is_ior(text) or any(is_kind(one) for one in documents for is_kind in kinds)
 
 
@@ -86,6 +92,13 @@ def _checked(path: str | Path, imported: Imported) -> Imported:
     if len(imported.phases) > _MOST_PHASES:
         raise refused(path, f"has more than {_MOST_PHASES:,} phases", _ACCEPTED)
     return imported
+
+
+def _unread(text: str) -> Iterator[str]:
+    """That a table is too long to be read to its end."""
+    lines = text.count("\n")
+    if lines > MOST_LINES:
+        yield f"of {lines:,} lines only the first {MOST_LINES:,} were read"
 
 
 def _around(text: str, *, torn: bool) -> Iterator[str]:

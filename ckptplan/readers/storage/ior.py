@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ckptplan.measure.phases import MEBIBYTE, READ, WRITE, Phase
-from ckptplan.readers.storage.documents import count, listing, mapping, number, positive
+from ckptplan.readers.storage.documents import MOST_LINES, count, listing, mapping, number, positive
 
 TOOL = "IOR"
-_MOST_ROWS = 100_000
+_LONGEST = 4_000  # characters of a line that is looked at
 _SIZES = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50}
 _OPTION = re.compile(r"^\s*([A-Za-z][A-Za-z ]{0,40}?)\s*:\s*(\S[^\n]{0,2000})$")
 _FLUSHES = re.compile(r"\s-[a-zA-Z]*[eY](?![\w.])|\s--?(?:fsync|fsyncPerWrite)(?:=1)?(?:\s|$)|fsync(?:PerWrite)?=1")
 _DIRECT = re.compile(r"\s-[a-zA-Z]*B(?![\w.])|--posix\.odirect|useO_DIRECT=1")
 _MAX = re.compile(r"^Max (Write|Read):\s+([0-9.]+) MiB/sec", re.MULTILINE)
-_TABLE = re.compile(r"^\s*access[ ,]+bw\(MiB/s\)", re.MULTILINE)
+_TABLE = re.compile(r"^[ \t]*access[ ,]+bw\(MiB/s\)", re.MULTILINE)
 
 
 class _Row(NamedTuple):
@@ -47,12 +47,12 @@ def ior_phases(text: str) -> Iterator[Phase]:
     rows: list[_Row] = []
     columns: list[str] = []
     has_rows = False
-    for line in map(str.strip, text.splitlines()[:_MOST_ROWS]):
+    for line in map(str.strip, text.splitlines()[:MOST_LINES]):
         if line.startswith(("IOR-", "TestID")) and rows:
             yield from _tests(rows, options, command)
             options, rows = {}, []
         if line.startswith("Command line"):
-            command = line
+            command = line[:_LONGEST]
         if line.startswith("access") and "bw(MiB/s)" in line:
             columns = _cells(line)
         elif columns and line.startswith((WRITE, READ)):
@@ -71,7 +71,7 @@ def ior_phases(text: str) -> Iterator[Phase]:
 
 def ior_json_phases(document: dict[str, Any]) -> Iterator[Phase]:
     """The phases of a JSON summary."""
-    command = " " + str(document.get("Command line", ""))[:4000]
+    command = " " + str(document.get("Command line", ""))[:_LONGEST]
     if not listing(document.get("tests")):
         yield from _summaries(document, command)
     for test in listing(document.get("tests"))[:1000]:
@@ -95,8 +95,8 @@ def _summaries(document: dict[str, Any], command: str) -> Iterator[Phase]:
 
 def _cells(line: str) -> list[str]:
     if "," in line:
-        return [cell.strip() for cell in next(csv.reader([line]))]
-    return line.split()
+        return [cell.strip() for cell in next(csv.reader([line[:_LONGEST]], strict=False), [])]
+    return line[:_LONGEST].split()
 
 
 def _row(columns: list[str], cells: list[str], options: dict[str, str]) -> _Row | None:
@@ -115,7 +115,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
     elif isinstance(value, list) and depth < 4:
-        for entry in value[:_MOST_ROWS]:
+        for entry in value[:MOST_LINES]:
             yield from _flat(entry, depth + 1)
 
 

@@ -43,6 +43,14 @@ def test_of_other_settings_the_largest_counts(tmp_path: Path) -> None:
     assert "1 write of other settings left out: 32 writers on 4 nodes count" in found.warnings
 
 
+def test_long_tables_are_read_in_part_and_that_is_said(tmp_path: Path) -> None:
+    """Beyond 100,000 lines nothing is read, and the file says so among its warnings."""
+    rows = "write     1000   50.0  0\n" * 120_000
+    found = read_storage(_file(tmp_path, f"access    bw(MiB/s)  total(s) iter\n{rows}", "ior.txt"))
+    assert len(found.files[0].phases[0].rates_bytes_per_s) == 99_999
+    assert any("only the first 100,000 were read" in warning for warning in found.warnings)
+
+
 def test_warnings_name_the_file(tmp_path: Path) -> None:
     """A warning says of which file and job it is."""
     path = _file(tmp_path, fio(fio_job(5_000_000_000, ms=5_000, options=SYNCED)))

@@ -16,6 +16,7 @@ from ckptplan.units import UnitError, parse_quantity
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 EARLIEST_EPOCH_S = 3e8  # 1979: smaller numbers count from the start of a record
 _LATEST_EPOCH_S = 7.2e9  # 2198
+_LARGEST = 1e19  # nanoseconds since 1970 are 2e18
 _SLASHED = re.compile(
     r"([0-9]{1,2})([/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})"
     r"(?:[ T,]+([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
@@ -40,12 +41,12 @@ class Style(NamedTuple):
 
 
 def numbers(texts: Sequence[str]) -> Floats:
-    """Numbers of a column, nan for everything else, infinities too."""
+    """Numbers of a column, nan for everything else, infinities and what no clock shows too."""
     try:
         found = np.array(texts, dtype=np.float64) if len(texts) else np.empty(0)
     except (ValueError, OverflowError):
         found = np.array([_number(text) for text in texts], np.float64)
-    return np.where(np.isfinite(found), found, np.nan)
+    return np.where(np.abs(found) < _LARGEST, found, np.nan)
 
 
 def _number(text: str) -> float:

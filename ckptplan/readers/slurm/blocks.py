@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ckptplan.readers.files import refused
+from ckptplan.readers.files import open_record, refused
 from ckptplan.readers.slurm.columns import LONGEST_HEADER, MOST_COLUMNS, Header, header_of
 from ckptplan.readers.slurm.torn import TornLine
 
@@ -44,21 +44,33 @@ def first_line(stream: BinaryIO, path: str, delimiter: str | None) -> Header | N
 
 def blocks(stream: BinaryIO, path: str) -> Iterator[bytes]:
     """Whole lines, about 16 MB at a time."""
-    rest, lines = b"", 1
+    rest, given = b"", 0
     while data := stream.read(BLOCK):
         cut = data.rfind(b"\n") + 1
         if cut:
             block = rest + data[:cut]
-            lines += block.count(b"\n")
+            given += len(block)
             yield block
             rest = data[cut:]
         else:
             rest += data
         if len(rest) > BLOCK:
             message = f"a line has more than {BLOCK:,} bytes"
-            raise refused(path, message, "is this the right file? A row of sacct takes some hundred bytes", lines + 1)
+            hint = "is this the right file? A row of sacct takes some hundred bytes"
+            raise refused(path, message, hint, _line_at(path, given))
     if rest:
         yield rest
+
+
+def _line_at(path: str, given: int) -> int:
+    """The number of the line behind the header and so many bytes."""
+    line = 2
+    with open_record(path) as stream:
+        stream.readline(LONGEST_HEADER + 1)
+        while given > 0 and (data := stream.read(min(given, BLOCK))):
+            line += data.count(b"\n")
+            given -= len(data)
+    return line
 
 
 def parse(block: bytes, header: Header, needed: list[int]) -> Block:

@@ -68,7 +68,7 @@ def jobs_of(columns: Mapping[str, Any], options: SlurmOptions) -> Jobs:
         read["start"],
         read["end"],
         absent & np.isnan(read["start"].seconds),
-        numbers(columns.get("elapsed"), elapsed_s, count),
+        _elapsed(columns.get("elapsed"), count),
         _nodes(columns, count),
         _gpus(columns, count),
         numbers(columns.get("restarts"), _whole, count),
@@ -88,6 +88,20 @@ def numbers(column: Any, meaning: Callable[[str], float], count: int) -> Floats:
     coded = column.dictionary_encode()
     values = np.array([meaning(text.decode(errors="replace")) for text in coded.dictionary.to_pylist()], float)
     return np.asarray(values[np.asarray(coded.indices)], float)
+
+
+def _elapsed(column: Any, count: int) -> Floats:
+    """Elapsed seconds; a column of nothing but plain numbers, which differ from row to row, is read at once."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if column is not None and not compute.any(compute.match_substring_regex(column, "[^0-9]")).as_py():
+        try:
+            seconds = np.asarray(column.cast(pa.string()).cast(pa.int64()), float)
+        except pa.ArrowInvalid:  # an empty cell, or more digits than a number can have
+            return numbers(column, elapsed_s, count)
+        return np.where(seconds < _LONGEST_S, seconds, np.nan)
+    return numbers(column, elapsed_s, count)
 
 
 def elapsed_s(text: str) -> float:

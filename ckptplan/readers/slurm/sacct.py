@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckptplan.errors import InputError, Place, Problem, printable
 from ckptplan.fit.record import FailureRecord
@@ -129,29 +130,37 @@ class _Reading:
             yield Block([], 0, [], 0, self.header.delimiter.decode())
 
     def _part(self, block: Block) -> Jobs:
-        """Allocations of a block, mended rows among them."""
+        """Allocations of a block, mended rows among them, in the order of the file."""
         import pyarrow as pa
-        from pyarrow import compute
 
         self.undecodable += block.undecodable
         places, mended = self._mend(block)
         columns = block.columns or [pa.array([], pa.binary()) for _ in self.roles]
+        columns, kept = self._allocations(columns)
         if mended:
-            more = [pa.array(cells, pa.binary()) for cells in zip(*mended, strict=True)]
+            more, also = self._allocations([pa.array(cells, pa.binary()) for cells in zip(*mended, strict=True)])
             whole = np.delete(np.arange(block.rows), [line.row for line in block.torn])
-            order = pa.array(np.argsort(np.concatenate([whole, places]), kind="stable"))
+            order = pa.array(np.argsort(np.concatenate([whole[kept], np.array(places)[also]]), kind="stable"))
             columns = [pa.concat_arrays(pair).take(order) for pair in zip(columns, more, strict=True)]
-        self.rows += len(columns[0])
+        return jobs_of(dict(zip(self.roles, columns, strict=True)), self.options)
+
+    def _allocations(self, columns: list[Any]) -> tuple[list[Any], NDArray[np.bool_]]:
+        """Rows that are no steps, and which; a row without a job id is the rest of one that its own name cut."""
+        import pyarrow as pa
+        from pyarrow import compute
+
         job = columns[list(self.roles).index("job")]
-        steps = compute.match_substring(job, ".")
-        header = compute.match_substring_regex(job, "^JobID(Raw)?$")  # tables written one after another
-        kept = compute.match_substring_regex(job, "^[0-9][^.]*$")
-        counts = [compute.sum(which).as_py() or 0 for which in (steps, header, kept)]
-        self.steps += counts[0]
-        self.repeated += counts[1]
-        self.torn += len(job) - sum(counts)  # the rest of a row that a line break and a delimiter in its name cut
-        own = {role: column.filter(kept) for role, column in zip(self.roles, columns, strict=True)}
-        return jobs_of(own, self.options)
+        steps = np.asarray(compute.match_substring(job, "."))
+        known = _begin_with_a_digit(job)
+        header = compute.match_substring_regex(job.filter(pa.array(~known)), "^JobID(Raw)?$")  # of one more table
+        repeated = compute.sum(header).as_py() or 0
+        kept = known & ~steps
+        self.rows += len(job)
+        self.steps += int((steps & known).sum())
+        self.repeated += repeated
+        self.torn += int((~known).sum()) - repeated
+        mask = pa.array(kept)
+        return [column.filter(mask) for column in columns], kept
 
     def _mend(self, block: Block) -> tuple[list[int], list[list[bytes]]]:
         """Rows that can be put together or cut aright: places and needed cells; others are counted as torn."""
@@ -215,6 +224,18 @@ class _Reading:
         kind = "parsable" if self.header.names[-1] == "" else "parsable2"
         form = f"Slurm sacct, {kind}" + ("" if mark == "|" else f", delimiter {printable(mark)}")
         return Read(self.path, form, self.rows, left, warnings, facts)
+
+
+def _begin_with_a_digit(column: Any) -> NDArray[np.bool_]:
+    """Which cells of a binary column do."""
+    if len(column) == 0:
+        return np.zeros(0, bool)
+    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    if len(data) == 0:
+        return np.zeros(len(column), bool)
+    first = data[np.minimum(ends[:-1], len(data) - 1)]
+    return np.asarray((np.diff(ends) > 0) & (first >= ord("0")) & (first <= ord("9")))
 
 
 def _count(part: Jobs, states: dict[bytes, int]) -> None:

@@ -24,7 +24,10 @@ def _program(folder: Path, body: str) -> str:
     """A program called fio that does what a test wants."""
     path = folder / "bin" / "fio"
     path.parent.mkdir()
-    path.write_text(f"#!{sys.executable}\nimport sys, os\n{body}\n", encoding="utf-8")
+    path.write_text(
+        f"#!{sys.executable}\nimport sys, os\nif '--version' in sys.argv: sys.exit(print('fio-3.99'))\n{body}\n",
+        encoding="utf-8",
+    )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
@@ -70,6 +73,7 @@ def test_what_fio_prints_becomes_the_figures(tmp_path: Path, monkeypatch: pytest
     assert found.sustained.values == pytest.approx((1.6e9, 1.6e9))
     assert found.writers.values == pytest.approx((1e9, 0.8e9, 1e9, 0.8e9))
     assert found.burst is None
+    assert found.by == "fio-3.99"
     assert found.read is not None
     assert found.read.values == pytest.approx((2e9, 2e9))
     assert list(target.iterdir()) == []

@@ -229,7 +229,7 @@ def _read(folder: Any, **changes: Any) -> reading.ReadRound:
 
 
 def test_resident_pages_are_counted(written: Any) -> None:
-    """What was just read is in the page cache; on a disk, what was dropped is not."""
+    """What was just read is in the page cache, all of it; of nothing, nothing can be told."""
     (Path(written.path) / file_name(0)).read_bytes()
     handle = written.open(file_name(0))
     try:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ckptplan.errors import printable
 from ckptplan.fit.counting import Per
+from ckptplan.fit.exposure import Exposure
 from ckptplan.fit.findings import law_sentence, names_of
 from ckptplan.fit.fitting import FEWEST_FOR_A_LAW, FEWEST_FOR_A_TREND, Fitted, Rate, Trend, per_gpu
 from ckptplan.fit.planning import RecordedFailures
@@ -112,20 +113,24 @@ def _counted(fitted: Fitted) -> Iterator[str]:
         yield f"left out: {whole(one.rows)} {printable(one.reason)}"
     what = names_of(found.outcomes)
     yield f"{whole(found.events)} {what} before merging, {whole(found.failures)} after it"
-    unit, hours = _UNITS[found.per], found.exposure_s / HOUR_S
-    estimated = (
-        "interruptions of this job" if found.per is Per.JOB else f"failures per {unit}, by {unit}-hours of each job"
-    )
-    yield f"estimated: {estimated}; {hours:,.5g} {unit}-hours at risk"
-    if found.nodes is not None or found.gpus is not None:
-        sizes = [
-            f"{size:,.4g} {name}" for size, name in ((found.nodes, "nodes"), (found.gpus, "GPUs")) if size is not None
-        ]
-        yield f"mean size of a job: {' with '.join(sizes)}"
+    yield f"estimated: {_estimated(found)}; {found.exposure_s / HOUR_S:,.5g} {_UNITS[found.per]}-hours at risk"
+    sizes = [f"{size:,.4g} {name}" for size, name in ((found.nodes, "nodes"), (found.gpus, "GPUs")) if size is not None]
+    if sizes:
+        whose = "mean size of a job" if found.lives.of == "run" else "watched"
+        yield f"{whose}: {' with '.join(sizes)}"
     if record.zone is not None:
         yield f"stamps without a zone are read as {printable(record.zone)}"
     for fact in fitted.facts:
         yield printable(fact)
+
+
+def _estimated(found: Exposure) -> str:
+    unit = _UNITS[found.per]
+    if found.per is Per.JOB:
+        return "interruptions of one job" if found.lives.of == "run" else "interruptions of this job"
+    if found.lives.of == "run":
+        return f"failures per {unit}, each run by the {unit}-hours that it had"
+    return f"failures per {unit}, over the up time of all nodes" if found.lives.of == "node" else f"failures per {unit}"
 
 
 def _sheets(fitted: Fitted) -> Iterator[tuple[str, Sheet]]:

@@ -13,8 +13,8 @@ from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.stamps import clock, parse_stamps, to_utc
 
 COMMAND = (
-    "sacct -D -X -P -o JobID,JobIDRaw,State,ExitCode,Submit,Start,End,ElapsedRaw,NNodes,AllocTRES,NodeList,Reason"
-    " --starttime 2026-01-01"
+    "sacct -a -D -X -P -o JobID,JobIDRaw,JobName,State,ExitCode,Submit,Start,End,ElapsedRaw,NNodes,AllocTRES,NodeList,"
+    "Reason --starttime 2026-01-01"
 )
 NOT_OUR_FAULT = (2, 126, 127, 130)  # wrong usage, not executable, not found, stopped by Ctrl-C: nothing broke
 SHORTEST_FAILED_S = 600.0

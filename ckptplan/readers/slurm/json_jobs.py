@@ -139,12 +139,12 @@ class JsonJobs:
         if self._ended:
             return False
         if len(self._text) - self._at > LARGEST_JOB:
-            hint = "print a table instead: sacct -D -X -P"
+            hint = "print a table instead: sacct -a -D -X -P"
             raise refused(self.path, f"one value takes more than {LARGEST_JOB:,} characters", hint, self._lines)
         data = self._stream.read(max(CHUNK, len(self._text) - self._at))  # doubles: a large value is scanned few times
         self._given += len(data)
         if self._given > MOST_BYTES:
-            raise refused(self.path, f"more than {MOST_BYTES:,} bytes of JSON", "print a table instead: sacct -D -X -P")
+            raise refused(self.path, f"more than {MOST_BYTES:,} bytes of JSON", "print a table instead: sacct -a -D -X -P")
         if not data:
             self._ended = True
             self._text += self._decoder.decode(b"", final=True)

@@ -67,7 +67,7 @@ def test_other_tables_of_slurm(file, message):
     assert other_tables.looks_like(start)
     with pytest.raises(InputError, match=message) as error:
         other_tables.read(DATA / file)
-    assert "hint: run sacct -D -X -P -o JobID" in error.value.render()
+    assert "hint: run sacct -a -D -X -P -o JobID" in error.value.render()
 
 
 @needs_data

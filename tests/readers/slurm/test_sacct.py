@@ -79,7 +79,7 @@ def test_missing_interruptions_are_warned_of():
     with_all = sacct.read(DATA / "gen_sacct_dup_parsable2.txt")
     last_only = sacct.read(DATA / "gen_sacct_nodup_parsable2.txt")
     assert not any("without -D" in each for each in with_all.warnings)
-    assert any("without -D" in each and "sacct -D -X -P" in each for each in last_only.warnings)
+    assert any("without -D" in each and "sacct -a -D -X -P" in each for each in last_only.warnings)
 
 
 @needs_data

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ckptplan.cli.spec import DOCUMENTS
 from ckptplan.render.trainers.page import trainers_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,20 +38,6 @@ HELP_PAGES = (
     "spec check",
     "spec show",
     "spec schema",
-)
-SCHEMAS = (
-    "spec",
-    "plan",
-    "plans",
-    "size",
-    "simulation",
-    "online",
-    "scaling",
-    "retention",
-    "fit",
-    "storage",
-    "saving",
-    "benchmarks",
 )
 
 
@@ -100,7 +87,7 @@ def generated() -> Iterator[tuple[Path, str]]:
     """Files that are made by the program alone."""
     yield ROOT / "docs" / "cli.md", cli_reference()
     yield ROOT / "docs" / "trainers.md", trainers_page()
-    for name in SCHEMAS:
+    for name in DOCUMENTS:
         yield ROOT / "docs" / "schemas" / f"{name}.schema.json", run(f"ckptplan spec schema {name}")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ckptplan.beside import FilesBeside
 from ckptplan.spec.reading import read_spec
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,7 +45,8 @@ def test_console_blocks_hold_what_the_command_prints(page: str, command: str, ou
 
 @pytest.mark.parametrize("command", INLINE)
 def test_inline_commands_run(command: str, tmp_path: Path) -> None:
-    """Each complete command in running text exits 0, from an empty folder with a fresh starter spec in it."""
+    """Each complete command in running text exits 0, from a folder with a fresh starter spec and the example in it."""
+    shutil.copytree(ROOT / "docs" / "example", tmp_path / "docs" / "example")
     shell_command = command.replace("ckptplan", f"{sys.executable} -m ckptplan", 1)
     subprocess.run(f"{sys.executable} -m ckptplan spec init -o run.yaml", shell=True, cwd=tmp_path, check=True)
     done = subprocess.run(shell_command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -102,4 +104,5 @@ def test_every_relative_link_leads_somewhere() -> None:
 )
 def test_specs_in_the_readme_are_read(text: str) -> None:
     """The spec that the README shows has no fault, and nothing to warn of."""
-    assert read_spec(text.encode(), "README.md").warnings == ()
+    files = FilesBeside(ROOT / "docs" / "example")
+    assert read_spec(text.encode(), "README.md", files=files).warnings == ()

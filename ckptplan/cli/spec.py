@@ -11,7 +11,7 @@ from ckptplan.errors import InputError, Problem
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML spec: schema, starter, check, values.")
 
-_DOCUMENTS = (
+DOCUMENTS = (
     "spec",
     "plan",
     "plans",
@@ -49,7 +49,7 @@ def schema(
     from ckptplan.cli.output import emit
     from ckptplan.render.sheet import to_json
 
-    name = one_of(document, _DOCUMENTS, "document")
+    name = one_of(document, DOCUMENTS, "document")
     if name == "spec":
         from ckptplan.spec.reading import spec_json_schema
 

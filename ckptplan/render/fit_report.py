@@ -118,7 +118,7 @@ def _counted(fitted: Fitted) -> Iterator[str]:
     if sizes:
         whose = "mean size of a job" if found.lives.of == "run" else "watched"
         yield f"{whose}: {' with '.join(sizes)}"
-    if record.zone is not None:
+    if record.zone is not None and not any("zone" in fact for fact in fitted.facts):
         yield f"stamps without a zone are read as {printable(record.zone)}"
     for fact in fitted.facts:
         yield printable(fact)

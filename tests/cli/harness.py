@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -47,32 +49,24 @@ def ckptplan(
     command = [sys.executable, "-m", "ckptplan", *arguments]
     if stdin is None:
         command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    report, reported = os.pipe()
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-I", "-S", str(_LAUNCHER), str(reported), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(env),
         cwd=cwd,
+        pass_fds=(reported,),
     )
-    # Small outputs fit the pipes, so the child can be waited for with its own resource usage after reading.
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        process.stdin.write(stdin or b"")
-        process.stdin.close()
-    except BrokenPipeError:
-        pass
-    out, err = process.stdout.read(), process.stderr.read()
-    process.stdout.close()
-    process.stderr.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    os.close(reported)
+    out, err = process.communicate(stdin or b"")
+    with os.fdopen(report) as lines:
+        status, cpu_s, peak_kib = lines.read().split()
     return Ran(
-        process.returncode,
+        os.waitstatus_to_exitcode(int(status)),
         out.decode("utf-8", "replace"),
         err.decode("utf-8", "replace"),
-        usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss * 1024,
+        float(cpu_s),
+        int(peak_kib) * 1024,
     )

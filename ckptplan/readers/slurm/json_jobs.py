@@ -144,7 +144,8 @@ class JsonJobs:
         data = self._stream.read(max(CHUNK, len(self._text) - self._at))  # doubles: a large value is scanned few times
         self._given += len(data)
         if self._given > MOST_BYTES:
-            raise refused(self.path, f"more than {MOST_BYTES:,} bytes of JSON", "print a table instead: sacct -a -D -X -P")
+            hint = "print a table instead: sacct -a -D -X -P"
+            raise refused(self.path, f"more than {MOST_BYTES:,} bytes of JSON", hint)
         if not data:
             self._ended = True
             self._text += self._decoder.decode(b"", final=True)

@@ -17,12 +17,14 @@ from ckptplan.fit.laws import Choice, LawFit, best_law, fit_laws
 from ckptplan.fit.profile import shape_interval
 from ckptplan.fit.rate import mtbf_confidence
 from ckptplan.fit.record import Allocations, Counts, FailureRecord, Lifetimes, Outages, Outcome, Recoveries
+from ckptplan.fit.survival import Survival, survival_curve
 from ckptplan.fit.trend import Laplace, PowerLaw, Recent, laplace, power_law, recent_part
 
 FEWEST_FOR_A_LAW = 3
 FEWEST_FOR_A_TREND = 4
 _ALPHA = 0.05
 _SEED = 0
+_STEPS = 200  # of the survival curve that is kept
 
 
 class Rate(NamedTuple):
@@ -60,6 +62,7 @@ class Laws(NamedTuple):
     shape_low: float
     shape_high: float
     goodness: Goodness
+    survival: Survival  # without a law, to hold the laws against
 
 
 class Trend(NamedTuple):
@@ -190,7 +193,8 @@ def _laws(found: Exposure, counting: Counting) -> Laws | None:
     shaped = next(one for one in fits if one.name is LawName.WEIBULL) if exponential else choice.best
     low, high = shape_interval(shaped.name, time_s, failed, counting.level)
     agrees = goodness(choice.best, time_s, failed, np.random.default_rng(_SEED))
-    return Laws(fits, choice, shaped, low, high, agrees)
+    survival = survival_curve(time_s, failed, counting.level, _STEPS)
+    return Laws(fits, choice, shaped, low, high, agrees, survival)
 
 
 def _trend(found: Exposure, counting: Counting) -> Trend | None:

@@ -85,6 +85,11 @@ def fit() -> dict[str, Any]:
                 "description": "by profile likelihood; null: no bound",
             },
             "goodness": {"type": ["object", "null"], "required": ["statistic", "p_value", "method"]},
+            "survival": {
+                "type": ["array", "null"],
+                "items": object_of({"time_s": TIME, "survival": SHARE, "low": MAYBE, "high": MAYBE, "at_risk": TIME}),
+                "description": "Kaplan-Meier estimate of the times with its band",
+            },
             "trend": {"anyOf": [object_of(_TREND), {"type": "null"}]},
             "dispersion": {"type": ["object", "null"], "required": ["p_value"]},
             "recovery": {"anyOf": [object_of(_RECOVERY), {"type": "null"}]},

@@ -8,6 +8,7 @@ from ckptplan import __version__
 from ckptplan.errors import printable
 from ckptplan.fit.fitting import CauseRow, Fitted, Rate, Recovery, Trend, per_gpu
 from ckptplan.fit.record import Outcome
+from ckptplan.fit.survival import Survival
 from ckptplan.render.numbers import percent, whole
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_time
@@ -152,6 +153,7 @@ def fit_document(fitted: Fitted, found: RecordedFailures, planned_gpus: int | No
         "shape_of": None if fitted.laws is None else str(fitted.laws.shaped.name),
         "shape_interval": None if fitted.laws is None else [fitted.laws.shape_low, fitted.laws.shape_high],
         "goodness": agrees,
+        "survival": None if fitted.laws is None else _survival(fitted.laws.survival),
         "trend": None if fitted.trend is None else _trend(fitted.trend),
         "dispersion": None if fitted.dispersion is None else fitted.dispersion._asdict(),
         "recovery": None if fitted.recovery is None else _recovery(fitted.recovery),
@@ -159,6 +161,14 @@ def fit_document(fitted: Fitted, found: RecordedFailures, planned_gpus: int | No
         "facts": list(fitted.facts),
         "warnings": list(found.warnings),
     }
+
+
+def _survival(curve: Survival) -> list[dict[str, float]]:
+    """The Kaplan-Meier estimate, step by step."""
+    return [
+        {"time_s": time_s, "survival": survival, "low": low, "high": high, "at_risk": at_risk}
+        for time_s, survival, low, high, at_risk in zip(*(column.tolist() for column in curve), strict=True)
+    ]
 
 
 def _rate(rate: Rate, fitted: Fitted, planned_gpus: int | None) -> dict[str, Any]:

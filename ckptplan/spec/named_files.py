@@ -58,6 +58,8 @@ def read_named(
         for problem in error.problems:
             if problem.place is None:
                 fields.fault(path, problem.message, problem.hint)
+            elif problem.place.line is None:  # about the file as a whole: said where it is named
+                fields.fault(path, f"{problem.place}: {problem.message}", problem.hint)
             else:
                 fields.faulty.add(path)
                 fields.problems.append(Problem(problem.message, problem.place, problem.key, problem.hint))

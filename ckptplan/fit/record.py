@@ -27,7 +27,7 @@ class Allocations(NamedTuple):
     """Stretches in which a job (or a node of a spot market) ran, one row each, in any order.
 
     ``job`` numbers the job: all requeues of one job have the same number. ``cause`` indexes ``causes``. ``nodes`` and
-    ``gpus`` are nan where they are not known.
+    ``gpus`` are nan where they are not known. A job's name and a start say which run of which file is the same one.
     """
 
     start_s: Floats
@@ -38,6 +38,7 @@ class Allocations(NamedTuple):
     job: Codes
     cause: Codes
     causes: tuple[str, ...]
+    names: tuple[str, ...] = ()  # of jobs, by number: the id that the scheduler gave; empty where jobs have none
 
     def only(self, rows: NDArray[np.bool_]) -> "Allocations":
         """Some of the rows."""

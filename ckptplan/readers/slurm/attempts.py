@@ -16,6 +16,17 @@ class Ids(NamedTuple):
     row: Codes
     whole: Codes
     part: Flags  # rows that are such parts
+    texts: Any  # pyarrow array of ids as they are written, by number
+
+    def names(self, numbers: Codes) -> tuple[str, ...]:
+        """The ids of jobs; of a heterogeneous one that of its first part, which has no +."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        texts = self.texts.take(pa.array(numbers)).cast(pa.string(), safe=False)
+        if self.part.any():
+            texts = compute.replace_substring_regex(texts, r"\+.*$", "")
+        return tuple(texts.to_numpy(zero_copy_only=False).tolist())
 
 
 def ids_of(job: Any) -> Ids:
@@ -28,12 +39,11 @@ def ids_of(job: Any) -> Ids:
     names = chunks[-1].dictionary if chunks else job
     plus = np.asarray(compute.match_substring(names, "+")) if len(names) else np.zeros(0, bool)
     if not plus.any():
-        return Ids(row, row, np.zeros(len(row), bool))
+        return Ids(row, row, np.zeros(len(row), bool), names)
     first: dict[bytes, int] = {}
-    texts = names.to_pylist()
-    bases = [text.split(b"+")[0] for text in texts]
+    bases = [text.split(b"+")[0] for text in names.to_pylist()]
     whole = np.array([first.setdefault(base, number) for number, base in enumerate(bases)], np.int32)
-    return Ids(row, whole[row], plus[row])
+    return Ids(row, whole[row], plus[row], names)
 
 
 class Kept(NamedTuple):

@@ -82,10 +82,11 @@ def judged(jobs: Jobs, read: Read, options: SlurmOptions) -> FailureRecord:
     keep = tally.used
     next_ = following(ids.whole[keep], times.start_s[keep], end[keep])
     run = np.maximum(times.run_s[keep], SHORTEST_S)
-    job = np.unique(ids.whole[keep], return_inverse=True)[1].astype(np.int32)
+    jobs_left, job = np.unique(ids.whole[keep], return_inverse=True)
     allocations = Allocations(
-        end[keep] - run, end[keep], outcome[keep], nodes[keep], gpus[keep], job, cause[keep], causes
-    )
+        end[keep] - run, end[keep], outcome[keep], nodes[keep], gpus[keep], job.astype(np.int32), cause[keep], causes,
+        ids.names(jobs_left),
+    )  # fmt: skip
     warnings = [*read.warnings, *times.warnings, *_missing(jobs, keep, next_), *conflicts, *_unknown(allocations)]
     facts = [*read.facts, *rules(options), *times.facts]
     if int((short & keep).sum()):

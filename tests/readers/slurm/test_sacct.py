@@ -275,6 +275,16 @@ def test_the_key_is_job_and_start(read):
     assert any("another state or end" in warning for warning in record.warnings)
 
 
+def test_jobs_keep_their_ids(read):
+    """The number of a job leads to its id as it is written, in every block and after rows are left out."""
+    rows = ["9_[4-7]|a|PENDING|0:0|Unknown|Unknown|0|4"]
+    rows += [f"{job}|a|NODE_FAIL|0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4" for job in ("8", "9_1", "7")]
+    record = read(_table(*rows, rows[1].replace("T0", "T1")))
+    assert [record.content.names[job] for job in record.content.job] == ["8", "9_1", "7", "8"]
+    other = record.content.only(record.content.job == record.content.job[1])
+    assert [other.names[job] for job in other.job] == ["9_1"]
+
+
 def test_order_of_attempts(read):
     """Attempts that overlap, or are listed before an earlier one, are flagged."""
     record = read(
@@ -374,6 +384,7 @@ def test_heterogeneous_jobs(read):
     )
     assert _kinds(record) == (1, 1, 0)
     assert record.content.nodes.tolist() == [12, 1]
+    assert [record.content.names[job] for job in record.content.job] == ["19", "20"]
     assert _left(record) == {"parts of heterogeneous jobs, joined to the first part": 1}
 
 

@@ -22,6 +22,7 @@ class FilesBeside:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.read: list[Path] = []
         self._kept: dict[tuple[object, ...], Any] = {}
 
     def gaps(self, name: str) -> tuple[float, ...]:
@@ -90,4 +91,5 @@ class FilesBeside:
             raise InputError(
                 f"{printable(name)} is not in the folder of the spec", hint="put the file beside the spec, and name it"
             )
+        self.read.append(path)
         return path

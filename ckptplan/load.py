@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -52,13 +52,15 @@ def load(spec: str, *, sets: Sequence[str] = (), environment: Mapping[str, str] 
     from ckptplan.beside import FilesBeside
     from ckptplan.spec.reading import read_spec
 
-    return read_spec(
+    files = FilesBeside(Path() if spec == "-" else Path(spec).parent)
+    loaded = read_spec(
         data,
         file,
         sets=sets,
         environment=os.environ if environment is None else environment,
-        files=FilesBeside(Path() if spec == "-" else Path(spec).parent),
+        files=files,
     )
+    return replace(loaded, named=tuple(map(str, files.read)))
 
 
 def shipped_configs() -> tuple[ShippedConfig, ...]:

@@ -57,6 +57,7 @@ def online(
     finite(budget, "--budget")
     prior_s = times([prior_mtbf], "--prior-mtbf")[0] if prior_mtbf is not None else None
     loaded = load(spec, sets=set_ or [])
+    refuse_overwriting(output, loaded.named)
     if strategy is not None:
         one_of(strategy, tuple(save.name for save in loaded.scenario.saves), "--strategy")
     made = adaptive_plan(

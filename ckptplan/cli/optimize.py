@@ -89,6 +89,7 @@ def optimize(
         text = "".join(f"{_number(plan)}\n" for _, plan in plans)
     else:
         text = _settings(plans, trainer, keep) if trainer else _report(plans, format_, output)
+    refuse_overwriting(output, [name for spec, _ in plans for name in spec.named])
     emit(text, output)
     for spec, plan in plans:
         warn([*spec.warnings, *plan.warnings, *_unanswered(plan, quiet=quiet, priced=gpu_hour_price is not None)])

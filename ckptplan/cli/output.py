@@ -43,12 +43,11 @@ def text_as(
     return to_json(document()) if format_ is Format.JSON else to_csv(sheets())
 
 
-def refuse_overwriting(output: Path | None, specs: Iterable[str]) -> None:
-    """A result must not replace the spec that it was made from."""
-    for spec in specs:
-        source = Path(spec)
-        if output is not None and spec != "-" and _is_same(output, source):
-            raise UsageError(f"-o {output} would overwrite the spec itself", hint="give another file with -o")
+def refuse_overwriting(output: Path | None, inputs: Iterable[str]) -> None:
+    """A result must not replace what it was made from: a spec, a record, or a file that a spec names."""
+    for name in inputs:
+        if output is not None and name != "-" and _is_same(output, Path(name)):
+            raise UsageError(f"-o {output} would overwrite an input", hint="give another file with -o")
 
 
 def _is_same(output: Path, source: Path) -> bool:

@@ -54,6 +54,7 @@ def retain(
         raise UsageError("--interval and --steps exclude each other", hint="give one of them")
     wanted = _probability(probability)
     loaded = load(spec, sets=set_ or [])
+    refuse_overwriting(output, loaded.named)
     made = retention_plan(
         loaded.scenario,
         strategy=_strategy(loaded.scenario, strategy),

@@ -52,6 +52,7 @@ def scale(
     _refuse_half_a_question(gpu_hour_price, useful_hour_worth)
     counts = scales(gpus)
     loaded = load(spec, sets=set_ or [])
+    refuse_overwriting(output, loaded.named)
     made = scaling(
         with_strategies(loaded.scenario, strategy),
         gpus=counts,

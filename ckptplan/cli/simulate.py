@@ -73,6 +73,7 @@ def simulate(
         one_run_counted=replay is not None and not resample and (wanted is not None or typed(context, "runs")),
     )
     loaded = load(spec, sets=set_ or [])
+    refuse_overwriting(output, loaded.named)
     name, interval_s = _chosen(loaded, strategy, interval, steps)
     gaps = None if replay is None else _recorded(replay)
     if loaded.scenario.has_spectrum:

@@ -23,6 +23,7 @@ def size(
 
     refuse_overwriting(output, [spec])
     loaded = load(spec, sets=set_ or [])
+    refuse_overwriting(output, loaded.named)
     scenario = loaded.scenario
     notes = [f"{cost.name}: {note}" for cost in size_report.costs(scenario) for note in cost.notes]
     notes += [note for tier in size_report.costs_of_tiers(scenario) for note in tier.notes]

@@ -93,6 +93,7 @@ def show(
 
     refuse_overwriting(output, [spec])
     loaded = load(spec, sets=set_ or [])
+    refuse_overwriting(output, loaded.named)
     warn(loaded.warnings)
     columns = (
         Column("key", "key", str, right=False),

@@ -116,20 +116,45 @@ def _summed(left_out: Sequence[LeftOut]) -> tuple[LeftOut, ...]:
 
 def _all_runs(parts: Sequence[Allocations]) -> tuple[Allocations, int]:
     causes, cause = _one_list_of_causes(parts)
-    jobs = np.cumsum([0, *(int(p.job.max(initial=-1)) + 1 for p in parts)])
+    job, names = _jobs(parts)
     whole = Allocations(
         start_s=np.concatenate([p.start_s for p in parts]),
         end_s=np.concatenate([p.end_s for p in parts]),
         outcome=np.concatenate([p.outcome for p in parts]),
         nodes=np.concatenate([p.nodes for p in parts]),
         gpus=np.concatenate([p.gpus for p in parts]),
-        job=np.concatenate([p.job + jobs[n] for n, p in enumerate(parts)]).astype(np.int32),
+        job=job,
         cause=cause,
         causes=causes,
+        names=names,
     )
     part = np.repeat(np.arange(len(parts)), [p.start_s.size for p in parts])
-    kept = _first_of_equals((whole.start_s, whole.end_s, whole.outcome, whole.nodes, whole.gpus), part)
+    if names:
+        kept = _last_told(whole)
+    else:
+        kept = _first_of_equals((whole.start_s, whole.end_s, whole.outcome, whole.nodes, whole.gpus), part)
     return whole.only(kept), int(np.count_nonzero(~kept))
+
+
+def _jobs(parts: Sequence[Allocations]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Jobs of all parts: by name where the scheduler gave names, else those of each part apart."""
+    if all(p.names for p in parts):
+        names = list(dict.fromkeys(name for p in parts for name in p.names))
+        number = {name: n for n, name in enumerate(names)}
+        codes = [np.array([number[name] for name in p.names], dtype=np.int32)[p.job] for p in parts]
+        return np.concatenate(codes), tuple(names)
+    first = np.cumsum([0, *(int(p.job.max(initial=-1)) + 1 for p in parts)])
+    return np.concatenate([p.job + first[n] for n, p in enumerate(parts)]).astype(np.int32), ()
+
+
+def _last_told(runs: Allocations) -> NDArray[np.bool_]:
+    """Of the rows of one job and start the one that ends last: an older dump shows it still running."""
+    gpus = np.nan_to_num(runs.gpus, nan=-1.0)  # a dump without them tells less
+    order = np.lexsort((gpus, runs.end_s, np.round(runs.start_s), runs.job))
+    same = (np.diff(runs.job[order]) == 0) & (np.diff(np.round(runs.start_s[order])) == 0.0)
+    kept = np.ones(order.size, dtype=np.bool_)
+    kept[order[:-1][same]] = False
+    return kept
 
 
 def _all_outages(parts: Sequence[Outages]) -> tuple[Outages, int]:

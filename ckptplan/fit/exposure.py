@@ -27,9 +27,14 @@ class Lives(NamedTuple):
 
 
 class OperatingClock(NamedTuple):
-    """Interruptions on the clock of the time at risk, which runs as fast as units are at risk. [unit s]."""
+    """Interruptions on the clock of the time at risk, which runs as fast as units are at risk. [unit s].
+
+    Of interruptions of several units within the window of each other, ``distinct_s`` has the first: a power cut that
+    ends ten jobs is one event of a trend, and ten interruptions of the rate.
+    """
 
     instants_s: Floats  # in order
+    distinct_s: Floats
     end_s: float
     until_failure: bool
     calendar_s: Floats  # corners of the clock on the calendar
@@ -75,17 +80,19 @@ def is_counted(outcome: NDArray[np.int32], outcomes: frozenset[Outcome]) -> Flag
     return np.isin(outcome, [int(one) for one in outcomes])
 
 
-def clock_of(start_s: Floats, end_s: Floats, units: Floats, failed: Flags) -> OperatingClock:
+def clock_of(start_s: Floats, end_s: Floats, units: Floats, failed: Flags, window_s: float) -> OperatingClock:
     """The time at risk of all stretches together, as the calendar goes on; a stretch that failed did so at its end."""
     at_s = np.concatenate((start_s, end_s))
     order = np.argsort(at_s, kind="stable")
     at_s = at_s[order]
     at_risk = np.cumsum(np.concatenate((units, -units))[order])
     operating_s = np.concatenate(((0.0,), np.cumsum(at_risk[:-1] * np.diff(at_s))))
-    instants_s = np.sort(np.interp(end_s[failed], at_s, operating_s))
+    ends_s = np.sort(end_s[failed])
+    instants_s = np.interp(ends_s, at_s, operating_s)
+    distinct_s = instants_s[np.diff(ends_s, prepend=-np.inf) > window_s]
     total_s = float(operating_s[-1])
     ends = bool(instants_s.size and instants_s[-1] >= total_s * (1.0 - 1e-12))
-    return OperatingClock(instants_s, total_s, ends, at_s, operating_s)
+    return OperatingClock(instants_s, distinct_s, total_s, ends, at_s, operating_s)
 
 
 def longer_than_nothing(lives: Lives) -> Lives:

@@ -60,7 +60,7 @@ def exposure_of_nodes(record: FailureRecord, outages: Outages, counting: Countin
         exposure_s=float(np.sum(up_s)) * scale,
         until_failure=False,
         lives=longer_than_nothing(Lives(up_s, failed, "node")),
-        clock=clock_of(start_s, start_s + up_s, np.full(up_s.size, scale), failed),
+        clock=clock_of(start_s, start_s + up_s, np.full(up_s.size, scale), failed, counting.merge_s),
         nodes=float(units),
         gpus=gpus_of(float(units), counting),
         facts=facts,

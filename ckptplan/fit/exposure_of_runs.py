@@ -23,7 +23,7 @@ def exposure_of_runs(record: FailureRecord, runs: Allocations, counting: Countin
     # A run of twice the mean size ages twice as fast: exact for exponential failures, and said for others.
     scaled_s = time_s * units * float(np.sum(time_s)) / total_s if differ else time_s
     lives = Lives(scaled_s, failed, "run", differ)
-    clock = clock_of(runs.start_s, runs.end_s, units, failed)
+    clock = clock_of(runs.start_s, runs.end_s, units, failed, counting.merge_s)
     return Exposure(
         per=per,
         outcomes=outcomes,

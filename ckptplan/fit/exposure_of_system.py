@@ -62,14 +62,15 @@ def exposure_of_system(record: FailureRecord, outages: Outages, counting: Counti
 
 def exposure_of_times(record: FailureRecord, lifetimes: Lifetimes, counting: Counting) -> Exposure:
     """Times to failure, or gaps, that have no calendar."""
-    total_s = float(np.sum(lifetimes.time_s))
+    ends_s = np.cumsum(lifetimes.time_s)
+    total_s = float(ends_s[-1]) if ends_s.size else 0.0  # not np.sum, whose last digit differs from the last end
     if not total_s > 0.0:
         raise InputError(f"{record.file}: the times add up to nothing", hint="give times to failure above 0")
     per = counting.per or Per.JOB
     scale = _units(record, per, counting.nodes, counting)
     failures = int(np.count_nonzero(lifetimes.failed))
     until_failure = bool(np.all(lifetimes.failed))
-    watched = _Watched(0.0, total_s, np.cumsum(lifetimes.time_s)[lifetimes.failed], until_failure)
+    watched = _Watched(0.0, total_s, ends_s[lifetimes.failed], until_failure)
     return Exposure(
         per=per,
         outcomes=frozenset({Outcome.FAILURE}),
@@ -122,7 +123,8 @@ def _clock(watched: _Watched, scale: float) -> OperatingClock:
     corners_s = np.array([watched.from_s, watched.until_s])
     operating_s = (corners_s - watched.from_s) * scale
     instants_s = (watched.instants_s - watched.from_s) * scale
-    return OperatingClock(instants_s, float(operating_s[-1]), watched.until_failure, corners_s, operating_s)
+    end_s = float(operating_s[-1])
+    return OperatingClock(instants_s, instants_s, end_s, watched.until_failure, corners_s, operating_s)
 
 
 def _units(record: FailureRecord, per: Per, nodes: float | None, counting: Counting) -> float:

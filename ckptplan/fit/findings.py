@@ -3,13 +3,17 @@
 from datetime import UTC, datetime
 
 from ckptplan.cost.scenario import LawName
+from ckptplan.fit.counting import Per
 from ckptplan.fit.fitting import Fitted, Laws
 from ckptplan.fit.record import Outcome
 from ckptplan.units import format_time
 
 FEW = 5  # failures below which half or double the MTBF lies well within the interval
 _ALPHA = 0.05
+_TOGETHER = 0.8  # moments per failure, below which failures did not come by themselves
 _ROUNDING_SHOWS = 100_000  # failures
+UNITS = {Per.JOB: "job", Per.NODE: "node", Per.GPU: "GPU"}
+_SINGULAR = {Outcome.FAILURE: "failure", Outcome.PREEMPTED: "preemption", Outcome.MAINTENANCE: "maintenance"}
 _NAMES = {Outcome.FAILURE: "failures", Outcome.PREEMPTED: "preemptions", Outcome.MAINTENANCE: "maintenance"}
 
 
@@ -33,28 +37,32 @@ def date_text(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def names_of(outcomes: frozenset[Outcome]) -> str:
-    """``failures and preemptions``: what is counted."""
-    return " and ".join(_NAMES[one] for one in _NAMES if one in outcomes)
+def names_of(outcomes: frozenset[Outcome], count: int | None = None) -> str:
+    """``failures and preemptions``: what is counted; ``1 failure`` with its number."""
+    words = [_NAMES[one] for one in _NAMES if one in outcomes]
+    if count is None:
+        return " and ".join(words)
+    if count == 1:
+        return f"1 {' or '.join(_SINGULAR[one] for one in _SINGULAR if one in outcomes)}"
+    return f"{count:,} {' and '.join(words)}"
 
 
 def _count(fitted: Fitted) -> tuple[str, ...]:
     rate, found = fitted.rate, fitted.exposure
-    what = names_of(found.outcomes)
+    what, unit, level = names_of(found.outcomes), UNITS[found.per], f"{100 * rate.level:.10g} %"
     said: list[str] = []
     if Outcome.FAILURE not in found.outcomes:
-        said.append(f"{what} are counted, not failures: add those of another record, or say --count failures")
+        said.append(f"counted: {what}, no failures: add those of another record, or say --count failures")
     if rate.failures == 0:
-        least = format_time(rate.low_s)
         said.append(
-            f"no {what} in {format_time(rate.exposure_s)} of one {found.per}: the MTBF is above {least} "
-            f"({100 * rate.level:g} %), and not known; give a longer record"
+            f"no {what} counted in {format_time(rate.exposure_s)} of one {unit}: the MTBF is above "
+            f"{format_time(rate.low_s)} ({level}), and not known; give a longer record, or --since and --until"
         )
     elif rate.failures < FEW:
         low, high = format_time(rate.low_s), format_time(rate.high_s)
         said.append(
-            f"only {rate.failures} {what}: the MTBF of one {found.per} lies between {low} and {high} "
-            f"({100 * rate.level:g} %); plan for the lower end too, or give a longer record"
+            f"only {names_of(found.outcomes, rate.failures)}: the MTBF of one {unit} lies between {low} and {high} "
+            f"({level}); plan for the lower end too, or give a longer record"
         )
     return tuple(said)
 
@@ -71,15 +79,24 @@ def _trend(fitted: Fitted) -> tuple[str, ...]:
         text += "; failures also come in bursts, which makes such tests too ready to see a change"
     if trend.recent is None or fitted.recent_rate is None:
         return (f"{text}; give a shorter, later record",)
-    recent, per = fitted.recent_rate, fitted.exposure.per
+    recent, per = fitted.recent_rate, UNITS[fitted.exposure.per]
     since = date_text(trend.recent_from_s) if fitted.record.on_calendar and trend.recent_from_s is not None else None
     part = f"since {since}" if since else f"in the last {format_time(recent.exposure_s)} of one {per}"
-    counted = f"{recent.failures:,} {names_of(fitted.exposure.outcomes)}, one in {format_time(recent.mtbf_s)} per {per}"
+    counted = names_of(fitted.exposure.outcomes, recent.failures)
+    if recent.failures:
+        counted += f", one in {format_time(recent.mtbf_s)} per {per}"
     return (f"{text}; {part} it is steady: {counted} (--recent counts these alone)",)
 
 
 def _scatter(fitted: Fitted) -> tuple[str, ...]:
-    scatter = fitted.dispersion
+    scatter, clock = fitted.dispersion, fitted.exposure.clock
+    if clock is not None and 0 < clock.distinct_s.size < _TOGETHER * clock.instants_s.size:
+        moments, failures = clock.distinct_s.size, clock.instants_s.size
+        at = "1 moment" if moments == 1 else f"{moments:,} moments"
+        return (
+            f"{names_of(fitted.exposure.outcomes, failures)} came at {at}, so that they had common causes: the interval of "
+            f"the MTBF, which takes them to be independent, is about {(failures / moments) ** 0.5:.2g} times too narrow",
+        )
     changes = fitted.trend is not None and fitted.trend.changes
     if scatter is None or changes or not _is_bursty(fitted):
         return ()
@@ -123,4 +140,8 @@ def law_sentence(laws: Laws, of: str) -> str:
     shape = f"{symbol} {shaped.shape:.4g}, by profile likelihood {laws.shape_low:.3g} to {laws.shape_high:.3g}"
     text = f"times of one {of} to an interruption: {best.name}"
     text += f" (a Weibull law would have {shape})" if best is not shaped else f" with {shape}"
-    return f"{text}; tied with {' and '.join(tied)}: their AIC differ by less than 2" if tied else text
+    return f"{text}; tied with {_listed(tied)}: their AIC differ by less than 2" if tied else text
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

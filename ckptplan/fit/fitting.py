@@ -83,7 +83,7 @@ class Recovery(NamedTuple):
     seen: int
     mean_s: float
     median_s: float
-    most_s: float  # 90 % took at most this
+    quantile_90_s: float
     cv: float
 
 
@@ -160,8 +160,9 @@ def fit_record(combined: Combined, counting: Counting) -> Fitted:
     rate = _rate(found.failures, found.exposure_s, found.until_failure, counting.level)
     trend = _trend(found, counting)
     recent_rate = None
-    if trend is not None and trend.recent is not None:
-        recent_rate = _rate(trend.recent.failures, trend.recent.exposure, found.until_failure, counting.level)
+    if trend is not None and trend.recent is not None and found.clock is not None:
+        failures = int(np.count_nonzero(found.clock.instants_s > trend.recent.start))
+        recent_rate = _rate(failures, trend.recent.exposure, found.until_failure, counting.level)
     return Fitted(
         record=record,
         facts=(*record.facts, *combined.facts, *found.facts),
@@ -199,9 +200,10 @@ def _laws(found: Exposure, counting: Counting) -> Laws | None:
 
 def _trend(found: Exposure, counting: Counting) -> Trend | None:
     clock = found.clock
-    if clock is None or clock.instants_s.size < FEWEST_FOR_A_TREND:
+    if clock is None or clock.distinct_s.size < FEWEST_FOR_A_TREND:
         return None
-    at, end, stopped = clock.instants_s, clock.end_s, clock.until_failure
+    at, end = clock.distinct_s, clock.end_s
+    stopped = clock.until_failure and at[-1] == clock.instants_s[-1]
     recent = recent_part(at, end, until_failure=stopped)
     changes = recent.p_value < _ALPHA
     since_s = clock.date_of(recent.start)

@@ -11,6 +11,9 @@ from ckptplan.fit.fitting import Fitted, Rate, Recovery
 from ckptplan.fit.record import Allocations, Counts, Outages, Outcome
 
 _SAME_SIZE = 0.01
+_FEWEST_FOR_A_PLAN = 20  # failures: below, the interval of a shape spans a factor of two
+# Beyond these a law is no failure law that anybody plans with (as in a spec).
+_PLANNED_SHAPES = {LawName.WEIBULL: (0.1, 50.0), LawName.GAMMA: (0.1, 50.0), LawName.LOGNORMAL: (0.05, 4.0)}
 _KINDS = {Outcome.PREEMPTED: "preemption", Outcome.MAINTENANCE: "maintenance"}
 
 
@@ -99,6 +102,9 @@ def _law(fitted: Fitted, counting: Counting) -> tuple[Law, str]:
     if best.name is LawName.EXPONENTIAL:
         return EXPONENTIAL, "an exponential law does as well as any other"
     found = f"{best.name} with shape {best.shape:.3g} fits the recorded times best"
+    least, most = _PLANNED_SHAPES[best.name]
+    if fitted.rate.failures < _FEWEST_FOR_A_PLAN or not least <= best.shape <= most:
+        return EXPONENTIAL, f"{found}; but {fitted.rate.failures} failures are too few to plan with a shape"
     if fitted.exposure.per is not Per.JOB:
         return EXPONENTIAL, f"{found}; of many nodes together failures tend to be exponential"
     if fitted.trend is not None and fitted.trend.changes:
@@ -122,7 +128,8 @@ def _others(fitted: Fitted, units: float) -> tuple[OtherClass, ...]:
 
 def _text(fitted: Fitted, rate: Rate, counting: Counting) -> str:
     found, content = fitted.exposure, fitted.record.content
-    text = f"{rate.failures:,} {names_of(found.outcomes)} in {fitted.record.rows:,} rows ({fitted.record.format})"
+    rows = f"{fitted.record.rows:,} row{'' if fitted.record.rows == 1 else 's'}"
+    text = f"{names_of(found.outcomes, rate.failures)} in {rows} ({fitted.record.format})"
     if counting.recent and fitted.recent_rate is not None and fitted.trend is not None:
         since = fitted.trend.recent_from_s
         text += (

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ckptplan.errors import printable
 from ckptplan.fit.counting import Per
 from ckptplan.fit.exposure import Exposure
-from ckptplan.fit.findings import law_sentence, names_of
+from ckptplan.fit.findings import UNITS, law_sentence, names_of
 from ckptplan.fit.fitting import FEWEST_FOR_A_LAW, FEWEST_FOR_A_TREND, Fitted, Rate, Trend, per_gpu
 from ckptplan.fit.planning import RecordedFailures
+from ckptplan.fit.record import Outcome
 from ckptplan.render.fit_sheet import ends_sheet, law_sheet
-from ckptplan.render.numbers import duration, whole
+from ckptplan.render.numbers import duration, durations, quantity, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.units import HOUR_S, format_time
 
 _ALPHA = 0.05
 _MOST_CAUSES = 12
-_UNITS = {Per.JOB: "job", Per.NODE: "node", Per.GPU: "GPU"}
 
 
 class FitPage(NamedTuple):
@@ -37,7 +38,7 @@ def report(page: FitPage, screen: Screen) -> str:
     for title, sheet in _sheets(page.fitted):
         parts += [screen.paragraph(title) + "\n", screen.table(sheet)]
     parts.append(screen.bullets("What it says of the times", _times(page.fitted)))
-    parts.append("To paste into a spec\n" + "".join(f"  {line}\n" for line in page.block.splitlines()))
+    parts.append(f"To paste into a spec:\n\n{page.block}")
     return "\n".join(part for part in parts if part)
 
 
@@ -56,49 +57,54 @@ def markdown(page: FitPage) -> str:
 def answers(page: FitPage) -> list[str]:
     """The rate of the unit that was counted, and of the planned job."""
     fitted, found = page.fitted, page.fitted.exposure
-    what, unit = names_of(found.outcomes), _UNITS[found.per]
-    said = [f"{printable(fitted.record.file)}: {_one_every(fitted.rate, f'one {unit}', what)}"]
+    unit = UNITS[found.per]
+    said = [f"{printable(fitted.record.file)}: {_one_every(fitted.rate, f'one {unit}', found.outcomes)}"]
     if fitted.recent_rate is not None:
-        said.append(f"the latest part alone: {_one_every(fitted.recent_rate, f'one {unit}', what)}")
+        said.append(f"the latest part alone: {_one_every(fitted.recent_rate, f'one {unit}', found.outcomes)}")
     by_gpu = per_gpu(1.0, found)
-    if found.per is not Per.GPU and by_gpu is not None:
-        said.append(f"per GPU: one every {duration(fitted.rate.mtbf_s * by_gpu)}" if fitted.rate.failures else "")
+    if found.per is not Per.GPU and by_gpu is not None and fitted.rate.failures:
+        said.append(f"per GPU: one every {duration(fitted.rate.mtbf_s * by_gpu)}")
     if page.planned_gpus is not None:
         said.append(_planned(page, by_gpu))
-    return [text for text in said if text]
+    return said
 
 
-def _one_every(rate: Rate, subject: str, what: str) -> str:
+def _one_every(rate: Rate, subject: str, outcomes: frozenset[Outcome]) -> str:
     """How often, and how well that is known."""
-    level = f"{100 * rate.level:g} %"
     if rate.failures == 0:
-        return f"no {what}; {subject} goes more than {format_time(rate.low_s)} without ({level}, one-sided)"
-    number = f"{rate.failures:,} {what if rate.failures > 1 else _singular(what)}"
-    return f"{number}; {subject} has one every {_range(rate)}, exact for a constant rate)"
+        return f"no {names_of(outcomes)}; {subject} {_without(rate)}"
+    return f"{names_of(outcomes, rate.failures)}; {subject} has one every {_range(rate)}, exact for a constant rate)"
+
+
+def _without(rate: Rate) -> str:
+    return f"goes more than {format_time(rate.low_s)} without ({_level(rate)}, one-sided)"
+
+
+def _level(rate: Rate) -> str:
+    return f"{100 * rate.level:.10g} %"
 
 
 def _range(rate: Rate) -> str:
-    high = duration(rate.high_s) if rate.high_s < float("inf") else "no bound"
-    return f"{duration(rate.mtbf_s)} ({100 * rate.level:g} %: {duration(rate.low_s)} to {high}"
-
-
-def _singular(what: str) -> str:
-    return " and ".join(word.removesuffix("s") for word in what.split(" and "))
+    """The MTBF and its interval, all in one unit."""
+    mean, low, high = durations([rate.mtbf_s, rate.low_s, rate.high_s])
+    return f"{mean} ({_level(rate)}: {low} to {high if rate.high_s < math.inf else 'no bound'}"
 
 
 def _planned(page: FitPage, by_gpu: float | None) -> str:
     """The planned job, by the whole record and by its latest part."""
     gpus, fitted = page.planned_gpus or 1, page.fitted
+    job = f"a job of {quantity(gpus, 'GPU')}"
     if by_gpu is None:
         hint = "add --recorded-gpus N or --gpus-per-node N"
-        return f"how often a job of {gpus:,} GPUs is interrupted is not known: {hint}"
-    whole_record = _scaled(fitted.rate, by_gpu / gpus)
-    if fitted.rate.failures == 0:
-        return f"a job of {gpus:,} GPUs goes more than {format_time(whole_record.low_s)} without"
-    text = f"a job of {gpus:,} GPUs has one every {_range(whole_record)})"
+        return f"how often {job} is interrupted is not known: {hint}"
+    text = f"{job} {_of_the_job(_scaled(fitted.rate, by_gpu / gpus))}"
     if fitted.recent_rate is None:
         return text
-    return f"{text}; by the latest part one every {_range(_scaled(fitted.recent_rate, by_gpu / gpus))})"
+    return f"{text}; by the latest part it {_of_the_job(_scaled(fitted.recent_rate, by_gpu / gpus))}"
+
+
+def _of_the_job(rate: Rate) -> str:
+    return f"has one every {_range(rate)})" if rate.failures else _without(rate)
 
 
 def _scaled(rate: Rate, scale: float) -> Rate:
@@ -111,21 +117,30 @@ def _counted(fitted: Fitted) -> Iterator[str]:
     yield f"{whole(record.rows)} rows read ({printable(record.format)}), {whole(used)} used"
     for one in record.left_out:
         yield f"left out: {whole(one.rows)} {printable(one.reason)}"
-    what = names_of(found.outcomes)
-    yield f"{whole(found.events)} {what} before merging, {whole(found.failures)} after it"
-    yield f"estimated: {_estimated(found)}; {found.exposure_s / HOUR_S:,.5g} {_UNITS[found.per]}-hours at risk"
-    sizes = [f"{size:,.4g} {name}" for size, name in ((found.nodes, "nodes"), (found.gpus, "GPUs")) if size is not None]
+    yield _merged(found)
+    yield f"estimated: {_estimated(found)}; {quantity(found.exposure_s / HOUR_S, f'{UNITS[found.per]}-hour')} at risk"
+    sizes = [quantity(size, name) for size, name in ((found.nodes, "node"), (found.gpus, "GPU")) if size is not None]
     if sizes:
         whose = "mean size of a job" if found.lives.of == "run" else "watched"
         yield f"{whose}: {' with '.join(sizes)}"
     if record.zone is not None and not any("zone" in fact for fact in fitted.facts):
         yield f"stamps without a zone are read as {printable(record.zone)}"
     for fact in fitted.facts:
-        yield printable(fact)
+        text = printable(fact).removesuffix(".")
+        yield text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _merged(found: Exposure) -> str:
+    """Before merging and after it, and where the difference went."""
+    text = f"{names_of(found.outcomes, found.events)} before merging, {found.failures:,} after it"
+    starts = found.events - found.merged - found.failures
+    lost = [f"{found.merged:,} came within the window of the one before"] if found.merged else []
+    lost += ["the first one only starts the clock"] if starts else []
+    return f"{text}: {', '.join(lost)}" if lost else text
 
 
 def _estimated(found: Exposure) -> str:
-    unit = _UNITS[found.per]
+    unit = UNITS[found.per]
     if found.per is Per.JOB:
         return "interruptions of one job" if found.lives.of == "run" else "interruptions of this job"
     if found.lives.of == "run":
@@ -144,7 +159,8 @@ def _sheets(fitted: Fitted) -> Iterator[tuple[str, Sheet]]:
 
 def _times(fitted: Fitted) -> Iterator[str]:
     yield from _of_laws(fitted)
-    yield _of_trend(fitted)
+    if fitted.exposure.lives.time_s.size:
+        yield _of_trend(fitted)
     scatter, recovery = fitted.dispersion, fitted.recovery
     if scatter is not None and scatter.p_value == scatter.p_value:  # nan: too few to tell
         bursts = "come in bursts" if scatter.p_value < _ALPHA else "show no bursts"
@@ -152,12 +168,14 @@ def _times(fitted: Fitted) -> Iterator[str]:
     if recovery is not None:
         yield (
             f"{recovery.phase}: mean {format_time(recovery.mean_s)}, median {format_time(recovery.median_s)}, 90 % "
-            f"within {format_time(recovery.most_s)} (of {recovery.seen:,})"
+            f"within {format_time(recovery.quantile_90_s)} (of {recovery.seen:,})"
         )
 
 
 def _of_laws(fitted: Fitted) -> Iterator[str]:
     laws = fitted.laws
+    if fitted.exposure.lives.time_s.size == 0:
+        return  # counts alone: said among the facts
     if laws is None:
         yield f"fewer than {FEWEST_FOR_A_LAW} different times to an interruption: no law can be told"
         return

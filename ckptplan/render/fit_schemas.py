@@ -23,7 +23,7 @@ _RATE = {
     "planned_high_s": MAYBE,
 }
 _END = {
-    "outcome": {"enum": ["failure", "preemption", "maintenance", "no failure"]},
+    "outcome": {"enum": ["failure", "preemption", "maintenance", "other end"]},
     "cause": TEXT,
     "ends": _WHOLE,
     "share": {**or_null(SHARE), "description": "of those counted; null: not counted"},
@@ -52,7 +52,7 @@ _RECOVERY = {
     "seen": _WHOLE,
     "mean_s": TIME,
     "median_s": TIME,
-    "most_s": {**TIME, "description": "90 % took at most this [s]"},
+    "quantile_90_s": {**TIME, "description": "90 % took at most this [s]"},
     "cv": TIME,
 }
 

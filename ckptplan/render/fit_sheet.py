@@ -20,7 +20,7 @@ _OUTCOMES = {
     Outcome.FAILURE: "failure",
     Outcome.PREEMPTED: "preemption",
     Outcome.MAINTENANCE: "maintenance",
-    Outcome.CENSORED: "no failure",
+    Outcome.CENSORED: "other end",
 }
 
 
@@ -84,7 +84,9 @@ def _frequent(causes: tuple[CauseRow, ...], most: int) -> tuple[CauseRow, ...]:
         rest = of_kind[most:] if len(of_kind) > most + 1 else []
         if rest:
             share = None if rest[0].share is None else sum(row.share or 0.0 for row in rest)
-            kept.append(CauseRow(outcome, f"{len(rest)} more causes", sum(row.ends for row in rest), share, None, None))
+            kept.append(
+                CauseRow(outcome, f"{len(rest):,} more causes", sum(row.ends for row in rest), share, None, None)
+            )
     return tuple(kept)
 
 

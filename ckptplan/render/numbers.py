@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 
 def seconds(value: float | None) -> str:
     """``1,116 s``, ``24.5 s``, ``5 s``, ``77.2 ms``: an interval is typed into a config in seconds."""
@@ -28,6 +31,30 @@ def duration(value: float) -> str:
         if abs(value) >= 2 * size:
             return f"{value / size:,.5g} {unit}" if abs(value) < 1e5 * size else f"{value / size:,.0f} {unit}"
     return f"{value:.5g} s"
+
+
+def durations(values: Sequence[float]) -> list[str]:
+    """Times that are compared, all in the unit of the first: a rate and the ends of its interval."""
+    unit, size = next(((u, s) for u, s in (("d", 86_400.0), ("h", 3_600.0)) if abs(values[0]) >= 2 * s), ("s", 1.0))
+    return [f"{_five(value / size)} {unit}" for value in values]
+
+
+def _five(value: float) -> str:
+    """Five digits, with separators and without an exponent."""
+    if not 1e-3 <= abs(value) < 1e15:
+        return f"{value:.5g}"
+    digits = max(0, 4 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quantity(value: float, noun: str) -> str:
+    """``1 node``, ``3 nodes``, ``1,024 GPUs``, ``3.5 nodes``: a number with its noun."""
+    return f"{_five(value)} {noun if value == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return noun if noun == "maintenance" else f"{noun}s"
 
 
 def hundredths(value: float | None) -> str:

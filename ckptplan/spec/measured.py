@@ -7,8 +7,9 @@ from dataclasses import replace
 from ckptplan.cost.spread import Spread
 from ckptplan.spec.fields import Given
 from ckptplan.spec.named_files import StorageRates, read_named
+from ckptplan.spec.presets import is_from_preset
 from ckptplan.spec.record import Record
-from ckptplan.spec.tree import Source
+from ckptplan.spec.tree import Node, Source
 
 _PATH = "storage.measured"
 
@@ -27,11 +28,26 @@ def take_measured(record: Record) -> None:
         record.warn(_PATH, warning, "ckptplan measure import shows all that the file says")
     # spec show names the file as the origin, not only the line that names the file.
     node = replace(named.node, source=Source(f"{name} ({named.node.origin})"))
-    taken = [key for key in found.rates if not fields.has(f"storage.{key}")]
-    for key in taken:
-        fields.given[f"storage.{key}"] = Given(found.rates[key], node, _spread(found, key))
-    if not taken:
-        record.warn(_PATH, "every rate in it is also given by the spec, which wins", "delete those, or measured")
+    kept = []
+    for key, rate in found.rates.items():
+        path = f"storage.{key}"
+        written = fields.given.get(path)
+        if path in fields.faulty or (written is not None and _strength(written.node) >= _strength(named.node)):
+            kept.append(key)
+        else:
+            fields.given[path] = Given(rate, node, _spread(found, key))
+    if kept:
+        names = " and ".join(kept)
+        record.warn(_PATH, f"{names} in it is not used: the spec says it itself", "delete one of the two")
+
+
+def _strength(node: Node) -> int:
+    """Flag over environment over file over preset."""
+    if is_from_preset(node):
+        return 0
+    if node.source.lines is not None:
+        return 1
+    return 3 if node.source.name.startswith("--set") else 2
 
 
 def _spread(found: StorageRates, key: str) -> Spread | None:

@@ -36,6 +36,7 @@ class Spec:
     si: dict[str, Any]
     warnings: tuple[Problem, ...]
     spreads: Mapping[str, Spread] = field(default_factory=dict)  # key -> what is known of a value that is not exact
+    named: tuple[str, ...] = ()  # files that it names and that were read
     _fields: Fields | None = None
     _files: NamedFiles | None = None
 
@@ -111,8 +112,8 @@ def read_spec(
         nested(record.values),
         tuple(record.warnings),
         {key: given.spread for key, given in fields.given.items() if given.spread is not None},
-        fields,
-        files,
+        _fields=fields,
+        _files=files,
     )
 
 

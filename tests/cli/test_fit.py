@@ -112,7 +112,7 @@ def test_no_line_is_wider_than_the_screen_and_no_digit_is_lost(events, width):
     narrow = ckptplan("fit", str(events), env={"COLUMNS": str(width), "NO_COLOR": "1"})
     piped = ckptplan("fit", str(events))
     assert narrow.code == piped.code == 0
-    table = narrow.out.partition("To paste into a spec")[0]
+    table = narrow.out.partition("To paste")[0]
     assert all(len(line) <= max(width, len(str(events)) + 20) for line in table.splitlines())
     assert "\x1b" not in narrow.out + piped.out
     numbers = re.findall(r"\d[\d,.]*\d", piped.out.partition("To paste")[0])
@@ -224,3 +224,14 @@ def test_causes_of_a_kernel_log_are_joined(tmp_path, capsys):
     code, _, err = _fit(log, capsys=capsys)
     assert code == 1
     assert "causes, not failures" in err
+
+
+@pytest.mark.parametrize("command", ["optimize SPEC", "size SPEC", "simulate SPEC --runs 2", "spec show SPEC"])
+def test_no_result_replaces_a_file_that_the_spec_names(events, tmp_path, capsys, command):
+    """The record beside the spec is an input too."""
+    spec = tmp_path / "run.yaml"
+    spec.write_text(_SPEC.format(block=f"failures: {{record: {events.name}}}"), encoding="utf-8")
+    code = run([*command.replace("SPEC", str(spec)).split(), "-o", str(events)])
+    assert code == 2
+    assert "would overwrite an input" in capsys.readouterr().err
+    assert events.read_text(encoding="utf-8") == EVENTS

@@ -58,6 +58,27 @@ def test_parts_of_a_record_are_one_and_what_both_hold_counts_once():
     assert found.left_out == (LeftOut("steps", 2), LeftOut("also in another of the files", 1))
 
 
+def test_dumps_that_overlap_are_joined_by_job_and_start():
+    """An older dump shows a run still going, another one has no GPUs: job and start say that it is the same run."""
+
+    def part(file, *rows, gpus=8.0):
+        record = _runs(file, *((0, start, end, outcome) for start, end, outcome in rows))
+        content = record.content._replace(names=("4711",), gpus=np.full(len(rows), gpus))
+        return record._replace(content=content)
+
+    older = part("a", (0.0, 10.0, _F), (15.0, 20.0, 0))  # the second run goes on at the time of the dump
+    newer = part("b", (15.0, 40.0, _F), (45.0, 50.0, 0))
+    without = part("c", (0.0, 10.0, _F), (15.0, 40.0, _F), gpus=np.nan)
+    found = combined([older, newer, without]).record
+    content = found.content
+    assert sorted(content.start_s.tolist()) == [0.0, 15.0, 45.0]
+    assert sorted(content.end_s.tolist()) == [10.0, 40.0, 50.0]
+    assert np.count_nonzero(content.outcome == _F) == 2
+    assert content.gpus.tolist() == [8.0, 8.0, 8.0]
+    assert content.names == ("4711",)
+    assert found.left_out[-1] == LeftOut("also in another of the files", 3)
+
+
 def test_equal_rows_of_one_file_stay():
     """Two jobs of one file that began and ended together are two."""
     one = _runs("a", (0, 0.0, 10.0, _F), (1, 0.0, 10.0, _F))

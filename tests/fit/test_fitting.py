@@ -110,7 +110,7 @@ def test_a_record_without_a_failure_gives_a_bound_alone():
     assert fitted.rate.mtbf_s == np.inf
     assert fitted.rate.low_s == pytest.approx(fitted.rate.exposure_s / -np.log(0.05))
     assert (fitted.laws, fitted.trend) == (None, None)
-    assert "no failures in" in found.warnings[0]
+    assert "no failures counted in" in found.warnings[0]
 
 
 def test_few_failures_say_how_little_they_say():
@@ -131,7 +131,7 @@ def test_ends_are_counted_by_kind_and_cause_with_their_recoveries():
     assert (counted.recovery_mean_s, counted.recovery_median_s) == (pytest.approx(60.0), pytest.approx(60.0))
     assert (rest.cause, rest.share, rest.recovery_mean_s) == ("completed", None, None)
     assert found.recovery.phase == "requeue"
-    assert found.recovery.most_s == pytest.approx(np.quantile(seconds, 0.9))
+    assert found.recovery.quantile_90_s == pytest.approx(np.quantile(seconds, 0.9))
     assert found.recovery.cv == pytest.approx(np.std(seconds, ddof=1) / 60.0)
 
 
@@ -145,6 +145,37 @@ def test_what_is_not_counted_becomes_a_class_of_its_own():
     assert found.failures == failed.size - 10
     (other,) = found.others
     assert (other.kind, other.ends, other.mtbf_s) == ("preemption", 10, pytest.approx(job_s / 10))
+
+
+def test_a_power_cut_is_one_event_of_the_trend_and_many_interruptions_of_the_rate():
+    """Six jobs that end at once: six failures, no trend to be told, and bursts."""
+    ones, codes = np.ones(6), np.zeros(6, dtype=np.int32)
+    runs = Allocations(
+        np.zeros(6), 86_400.0 * ones, codes + _F, 16 * ones, 128 * ones, np.arange(6, dtype=np.int32), codes, ("cut",)
+    )
+    fitted, found = _fit(runs)
+    assert fitted.rate.failures == 6
+    assert (fitted.trend, fitted.recent_rate) == (None, None)
+    assert any("6 failures came at 1 moment," in warning for warning in found.warnings)
+
+
+def test_a_few_failures_give_no_law_to_plan_with():
+    """Three times that look log-normal are no evidence of a shape."""
+    _, found = _fit(Lifetimes(np.array([1.0, 5.0, 90_000.0]), np.array([True, True, True]), in_order=False))
+    assert found.law == EXPONENTIAL
+    gaps = 1000.0 * np.random.default_rng(9).weibull(0.05, 400)
+    _, wild = _fit(Lifetimes(gaps, np.ones(400, dtype=bool), in_order=False))
+    assert wild.law == EXPONENTIAL  # a spec takes no shape below 0.1
+
+
+def test_decimal_gaps_add_up_to_their_own_end():
+    """The last instant is the end itself, whatever the rounding of a sum."""
+    rng = np.random.default_rng(10)
+    for size in range(3, 40):
+        gaps = np.round(rng.exponential(5000.0, size), 1) + 0.1
+        fitted, _ = _fit(Lifetimes(gaps, np.ones(size, dtype=bool)))
+        assert fitted.rate.failures == size
+        assert fitted.exposure.clock.instants_s[-1] == fitted.exposure.clock.end_s
 
 
 def test_a_law_is_planned_with_only_where_it_is_that_of_the_job():

@@ -200,9 +200,21 @@ def test_a_measurement_gives_the_rates_that_the_spec_does_not():
     assert shown["storage.write_bandwidth_per_writer"] == "fio.json (run.yaml:5)"
 
 
-def test_rates_that_are_all_written_leave_a_measurement_without_effect():
+def test_a_rate_that_is_also_written_leaves_that_of_the_measurement_without_effect():
     """That is said: one of the two is superfluous."""
     files = _Files(rates=StorageRates({"write_bandwidth": 1e9}, {}))
     spec = _spec("{mtbf: 3 h}", files, measured=_MEASURED)
     assert spec.scenario.storage.write_bandwidth_bytes_per_s == 10e9
-    assert any("also given by the spec" in warning.message for warning in spec.warnings)
+    assert any("write_bandwidth in it is not used" in warning.message for warning in spec.warnings)
+
+
+def test_a_measurement_is_stronger_than_a_preset_and_a_flag_than_the_file():
+    """Flag > environment > spec > preset, for the rates of a measurement as for any other value."""
+    files = _Files(rates=StorageRates({"write_bandwidth": 1e9}, {}))
+    preset = ("storage: {write_bandwidth: 10 GB/s,", "storage: {preset: lustre-large, measured: fio.json,")
+    assert _spec("{mtbf: 3 h}", files, measured=preset).scenario.storage.write_bandwidth_bytes_per_s == 1e9
+    by_flag = read_spec(GOOD.encode(), "run.yaml", sets=["storage.measured=fio.json"], files=files)
+    assert by_flag.scenario.storage.write_bandwidth_bytes_per_s == 1e9
+    environment = {"CKPTPLAN_SPEC__STORAGE__WRITE_BANDWIDTH": "7 GB/s"}
+    over_file = read_spec(GOOD.replace(*_MEASURED).encode(), "run.yaml", environment=environment, files=files)
+    assert over_file.scenario.storage.write_bandwidth_bytes_per_s == 7e9

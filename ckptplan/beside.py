@@ -31,8 +31,8 @@ class FilesBeside:
 
         return self._once(("gaps", name), lambda: read_gaps(self._path(name)).gaps_s)
 
-    def failures(self, name: str, keys: Mapping[str, Any], counting: Counting) -> RecordedFailures:
-        """What a record of failures says, to plan with."""
+    def failures(self, names: tuple[str, ...], keys: Mapping[str, Any], counting: Counting) -> RecordedFailures:
+        """What a record of failures says, in one file or several, to plan with."""
         from ckptplan.fit.combining import combined
         from ckptplan.fit.fitting import fit_record
         from ckptplan.fit.planning import recorded_failures
@@ -40,10 +40,11 @@ class FilesBeside:
         from ckptplan.readers.failures import read_record
 
         def read() -> RecordedFailures:
-            record = read_record(self._path(name), record_options(keys))
-            return recorded_failures(fit_record(combined([record]), counting), counting)
+            options = record_options(keys)
+            records = [read_record(self._path(name), options) for name in names]
+            return recorded_failures(fit_record(combined(records), counting), counting)
 
-        return self._once(("failures", name, tuple(sorted(keys.items())), counting), read)
+        return self._once(("failures", names, tuple(sorted(keys.items())), counting), read)
 
     def storage(self, name: str) -> StorageRates:
         """What a measurement of storage says."""

@@ -93,9 +93,10 @@ def _scatter(fitted: Fitted) -> tuple[str, ...]:
     if clock is not None and 0 < clock.distinct_s.size < _TOGETHER * clock.instants_s.size:
         moments, failures = clock.distinct_s.size, clock.instants_s.size
         at = "1 moment" if moments == 1 else f"{moments:,} moments"
+        what = names_of(fitted.exposure.outcomes, failures)
         return (
-            f"{names_of(fitted.exposure.outcomes, failures)} came at {at}, so that they had common causes: the interval of "
-            f"the MTBF, which takes them to be independent, is about {(failures / moments) ** 0.5:.2g} times too narrow",
+            f"{what} came at {at}, so that they had common causes: the interval of the MTBF takes them to be "
+            f"independent and is about {(failures / moments) ** 0.5:.2g} times too narrow",
         )
     changes = fitted.trend is not None and fitted.trend.changes
     if scatter is None or changes or not _is_bursty(fitted):

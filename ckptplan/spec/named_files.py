@@ -32,8 +32,8 @@ class NamedFiles(Protocol):
     def gaps(self, name: str) -> tuple[float, ...]:
         """Gaps between failures. [s]."""
 
-    def failures(self, name: str, keys: Mapping[str, Any], counting: Counting) -> RecordedFailures:
-        """What a record of failures says, to plan with."""
+    def failures(self, names: tuple[str, ...], keys: Mapping[str, Any], counting: Counting) -> RecordedFailures:
+        """What a record of failures says, in one file or several, to plan with."""
 
     def storage(self, name: str) -> StorageRates:
         """What a measurement of storage says."""

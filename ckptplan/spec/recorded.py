@@ -47,7 +47,7 @@ def build_recorded(
         return None
     path = f"{_GROUP}.file"
     for warning in found.warnings:
-        record.warn(path, warning, f"ckptplan fit {record.take(path)} shows all that the record says")
+        record.warn(path, warning, f"ckptplan fit {' '.join(_files(record))} shows all that the record says")
     gpus = found.gpus
     if gpus is None:
         gpus = float(cluster.gpus)
@@ -68,7 +68,6 @@ def build_recorded(
 
 def _read(record: Record, cluster: Cluster) -> RecordedFailures | None:
     fields = record.fields
-    name = record.take(f"{_GROUP}.file")
     counting = _counting(record, cluster)
     given = (key for key in _FOR_THE_READER if fields.has(f"{_GROUP}.{key}"))
     keys: dict[str, Any] = {key: record.take(f"{_GROUP}.{key}") for key in given}
@@ -80,7 +79,13 @@ def _read(record: Record, cluster: Cluster) -> RecordedFailures | None:
         keys["columns"] = tuple(columns.items())
     if counting is None or not fields.whole(_GROUP):
         return None
-    return read_named(fields, f"{_GROUP}.file", record.files, lambda files: files.failures(name, keys, counting))
+    names = _files(record)
+    record.note(f"{_GROUP}.file", ", ".join(names), ", ".join(names), record.origin(f"{_GROUP}.file"))
+    return read_named(fields, f"{_GROUP}.file", record.files, lambda files: files.failures(names, keys, counting))
+
+
+def _files(record: Record) -> tuple[str, ...]:
+    return tuple(_names(record.fields.given[f"{_GROUP}.file"].node))
 
 
 def _counting(record: Record, cluster: Cluster) -> Counting | None:

@@ -22,7 +22,7 @@ ROLES = (
 RECORD = Group(
     "A record of failures beside the spec, read, fitted and rescaled to this job; its name alone is enough.",
     {
-        "file": Key("text", "The file.", example="sacct.txt", required=True),
+        "file": Key("names", "The file, or a list of the files of one record.", example="sacct.txt", required=True),
         "format": Key("text", "What it is; ckptplan fit --help lists the formats.", "recognised", example="sacct"),
         "zone": Key("text", "Time zone of stamps that have none.", "UTC", example="America/Los_Angeles"),
         "per": Key(

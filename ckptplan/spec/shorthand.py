@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ckptplan.errors import Place
 from ckptplan.spec.schema import SPEC, Group
-from ckptplan.spec.tree import MapNode, Node, ScalarNode
+from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 
 def spelled_out(root: MapNode) -> MapNode:
@@ -22,7 +22,11 @@ def _spelled_out(node: MapNode, group: Group) -> MapNode:
             continue
         if isinstance(child, MapNode):
             entries[name] = (place, _spelled_out(child, entry))
-        elif entry.shorthand and isinstance(child, ScalarNode) and child.value is not None:
+        elif entry.shorthand and _is_value(child):
             inner: dict[str, tuple[Place, Node]] = {entry.shorthand: (child.place, child)}
             entries[name] = (place, MapNode(child.source, child.line, child.column, 2, 1, inner))
     return replace(node, entries=entries)
+
+
+def _is_value(node: Node) -> bool:
+    return isinstance(node, ListNode) or (isinstance(node, ScalarNode) and node.value is not None)

@@ -14,8 +14,9 @@ def _record(id_: str, value: str, key: str, message: str, hint: str) -> Broken:
 
 BROKEN_RECORD = [
     _record("no file", "{per: node}", ".file", "missing", "file: sacct.txt"),
-    _record("empty", "''", ".file", "empty", "name"),
-    _record("a list", "[a.txt, b.txt]", "", "a list where", "record: "),
+    _record("empty", "''", ".file", "a name belongs", "file: sacct.txt"),
+    _record("an empty list", "[]", ".file", "the list is empty", "file: sacct.txt"),
+    _record("a list of lists", "[[a.txt]]", ".file", "where a name belongs", "file: sacct.txt"),
     _record("unknown key", "{file: a.txt, tz: UTC}", ".tz", "unknown key", "ckptplan spec schema"),
     _record("unit of the rate", "{file: a.txt, per: rack}", ".per", "not one of job, node, gpu", "write one of"),
     _record(

@@ -37,8 +37,8 @@ class _Files:
     def __init__(self, found=FOUND, rates=None):
         self.found, self.rates, self.asked = found, rates, []
 
-    def failures(self, name, keys, counting):
-        self.asked.append((name, dict(keys), counting))
+    def failures(self, names, keys, counting):
+        self.asked.append((" ".join(names), dict(keys), counting))
         if isinstance(self.found, Exception):
             raise self.found
         return self.found
@@ -71,6 +71,14 @@ def test_the_name_alone_and_the_group_say_the_same():
     alone, group = _Files(), _Files()
     assert _spec(files=alone).scenario == _spec("{record: {file: sacct.txt}}", group).scenario
     assert alone.asked == group.asked == [("sacct.txt", {}, Counting(gpus_per_node=8))]
+
+
+def test_a_record_may_have_several_files():
+    """A list in place of the name, alone or in the group."""
+    alone, group = _Files(), _Files()
+    _spec("{record: [jan.txt, feb.txt]}", alone)
+    _spec("{record: {file: [jan.txt, feb.txt], per: job}}", group)
+    assert [asked[0] for asked in alone.asked + group.asked] == ["jan.txt feb.txt"] * 2
 
 
 def test_every_key_reaches_the_reader_or_the_counting():

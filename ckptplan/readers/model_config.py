@@ -66,10 +66,15 @@ def read_model_config(path: str | Path) -> Architecture:
 def _bytes(file: Path) -> bytes:
     """What a regular file holds; nothing else is waited for."""
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise InputError(Problem("is not a regular file", Place(str(file)), hint=_HINT))
-        data = stream.read(LARGEST_FILE + 1)
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            what = "is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file"
+            raise InputError(Problem(what, Place(str(file)), hint=_HINT))
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    finally:
+        os.close(handle)
     if len(data) > LARGEST_FILE:
         size = f"is larger than {LARGEST_FILE // 1_000_000} MB"
         raise InputError(Problem(size, Place(str(file)), hint=_HINT))
@@ -91,7 +96,8 @@ def _values(text: str, file: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text, object_pairs_hook=_group, parse_int=_integer, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        raise InputError(Problem(f"is no JSON: {error.msg}", _place(text, file, error.pos), hint=_HINT)) from None
+        message, hint = _no_json(text, error)
+        raise InputError(Problem(f"is no JSON: {message}", _place(text, file, error.pos), hint=hint)) from None
     except _DuplicateError as error:
         at = [match.start() for match in _mentions(error.key, text)]
         place = _place(text, file, at[1]) if len(at) > 1 else Place(file)
@@ -107,6 +113,17 @@ def _values(text: str, file: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise InputError(Problem("is no group of keys", Place(file), hint=_HINT))
     return found
+
+
+def _no_json(text: str, error: json.JSONDecodeError) -> tuple[str, str]:
+    """What is wrong with the text, and what to do: two slips of writers of other formats have words of their own."""
+    rest = text[error.pos : error.pos + _LONGEST_LINE]
+    if rest.startswith(("//", "/*", "#")):
+        return "JSON has no comments", "delete the comment"
+    before = text[max(0, error.pos - _LONGEST_LINE) : error.pos] + rest[:1].replace("}", "").replace("]", "")
+    if before.rstrip().endswith(",") and rest.lstrip(", \t\r\n")[:1] in {"}", "]"}:
+        return "a comma after the last entry", "delete the comma before the bracket"
+    return error.msg, _HINT
 
 
 def _group(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

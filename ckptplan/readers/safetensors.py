@@ -11,6 +11,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -100,7 +101,8 @@ def read_header(path: str | Path) -> Header:
     return Header(tuple(tensors), metadata)
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+@contextmanager
+def open_regular(path: str | Path) -> Iterator[BinaryIO]:
     """A stream of a regular file; a pipe, a folder or a device is refused without waiting for it."""
     path = Path(path)
     try:
@@ -110,11 +112,21 @@ def open_regular(path: str | Path) -> BinaryIO:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         said = (error.strerror if isinstance(error, OSError) else None) or "the name cannot be a file"
         raise refused(path, f"cannot be read: {said}", "check the name and its permissions") from None
-    stream = os.fdopen(number, "rb")
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        stream.close()
+    try:
+        _check_regular(os.fstat(number).st_mode, path)  # before a stream is made of it: Python makes none of a folder
+        with os.fdopen(number, "rb", closefd=False) as stream:
+            yield stream
+    except OSError as error:  # a disk that fails, a share that is gone
+        raise refused(path, f"cannot be read: {error.strerror}", "is the storage at hand?") from None
+    finally:
+        os.close(number)
+
+
+def _check_regular(mode: int, path: Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise refused(path, "is a folder, not a file", "name a safetensors file, or the folder that holds it")
+    if not stat.S_ISREG(mode):
         raise refused(path, "not a regular file but a pipe or device", "name a safetensors file")
-    return stream
 
 
 def parse_json(text: bytes, path: str | Path) -> dict[str, Any]:

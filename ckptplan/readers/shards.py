@@ -28,6 +28,7 @@ _MOST_IN_FOLDER = 100_000
 _INDEX = ".safetensors.index.json"
 _FILE = ".safetensors"
 _NUMBERED = re.compile(r"(.*)-([0-9]{1,6})-of-([0-9]{1,6})\.safetensors")
+_CONFIG = "or copy its config.json beside the spec and write config: ./config.json"
 _SHARDED_TENSORS = "DCP_SHARDING_INFO"
 
 
@@ -71,7 +72,16 @@ def read_shards(path: str | Path) -> StoredTensors:
     if path.suffix == ".json":
         hint = "write config: for a config.json; checkpoint: takes safetensors files"
         raise refused(path, "neither a safetensors file nor an index of these", hint)
+    _refuse_part(path)
     return _merged([path], path.parent)
+
+
+def _refuse_part(path: Path) -> None:
+    """Refuse one file of a set by its name: the others hold the rest of the model."""
+    found = _NUMBERED.fullmatch(path.name)
+    if found and int(found[3]) > 1 and os.path.isfile(path):  # noqa: PTH113 - false for names too long
+        message = f"file {int(found[2]):,} of a set of {int(found[3]):,}: a part of a model"
+        raise refused(path, message, "name the folder of the set or its index, or write config: ./config.json")
 
 
 def _folder(folder: Path) -> StoredTensors:
@@ -87,12 +97,12 @@ def _folder(folder: Path) -> StoredTensors:
     outside = [name for name in (indices or files) if not _inside(folder, name)]
     if outside:
         messages = [f"{shown(name)} is a link that leads out of the folder" for name in outside]
-        raise several(messages, folder, "put the files themselves there; such links are not followed")
+        raise several(messages, folder, f"put the files themselves there; such links are not followed; {_CONFIG}")
     if len(indices) == 1:
         return _indexed(folder / indices[0])
     if indices:
         raise refused(folder, f"{len(indices):,} indices: {_some(indices)}", "name one of them")
-    if len(files) == 1:
+    if len(files) == 1 and not _NUMBERED.fullmatch(files[0]):
         return _merged([folder / files[0]], folder)
     if files:
         return _numbered(folder, files)
@@ -158,8 +168,13 @@ def _files_of(path: Path, names: list[str]) -> list[Path]:
     outside = [name for name in names if not _inside(folder, name)]
     if outside:
         messages = [f"the index names {shown(name)}, which is not in its folder" for name in outside]
-        raise several(messages, path, "put the files beside the index; links that lead elsewhere are not followed")
-    missing = [name for name in names if not (folder / name).exists()]
+        hint = f"put the files beside the index; links that lead elsewhere are not followed; {_CONFIG}"
+        raise several(messages, path, hint)
+    folders = [name for name in names if os.path.isdir(folder / name)]  # noqa: PTH112 - false for names too long
+    if folders:
+        messages = [f"the index names {shown(name)}, which is a folder" for name in folders]
+        raise several(messages, path, "weight_map gives each tensor the name of its safetensors file")
+    missing = [name for name in names if not os.path.exists(folder / name)]  # noqa: PTH110 - false for names too long
     if missing:
         messages = [f"the index names {shown(name)}, which is missing" for name in missing]
         raise several(messages, path, "fetch it, or write config: ./config.json")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ckptplan.cost.architecture import Architecture, Cut, Experts, TensorKind, Tensors
-from ckptplan.errors import InputError
-from ckptplan.readers.safetensors import StoredTensor, refused
+from ckptplan.errors import InputError, printable
+from ckptplan.readers.safetensors import StoredTensor, refused, several
 from ckptplan.readers.shards import read_shards
 from ckptplan.readers.tensor_names import Role, is_no_weight, is_packed, role_of
+from ckptplan.readers.whole_models import missing_parts, refuse_what_is_no_model
 
 _MOST_STACKED = 4096  # experts on the first axis of a matrix; more are rows of experts run together
 _MOST_PATTERNS = 20_000  # a model has some hundred
+_MOST_REMARKS = 3
 _CONFIG = "config.json"
 
 
@@ -53,10 +55,13 @@ def read_stored_model(path: str | Path) -> StoredModel:
     Raises
     ------
     InputError
-        For files that cannot be read, and for weights packed into fewer bits than a byte without a config.json that
-        counts them.
+        For files that cannot be read, for adapters and states of an optimizer, and, without a config.json that counts
+        the weights, for layers or experts that are missing and for weights packed into fewer bits than a byte.
     """
     stored = read_shards(path)
+    refuse_what_is_no_model(path, stored.tensors)
+    roles = _roles(stored.tensors)
+    missing = missing_parts(roles)
     types: Counter[str] = Counter()
     for tensor in stored.tensors:
         types[tensor.dtype] += tensor.elements
@@ -66,13 +71,17 @@ def read_stored_model(path: str | Path) -> StoredModel:
         if packed is not None:
             message = "weights packed into a few bits, whose number the shapes do not tell"
             raise refused(path, message, "put its config.json beside it, or write config: ./config.json")
-        architecture = architecture_of(stored.tensors)
+        if missing:
+            hint = "fetch the other files, or write config: ./config.json"
+            raise several([f"a part of a model: {text}" for text in missing], path, hint)
+        architecture = _by_names(roles)
         if architecture.total < 1:
             raise refused(path, "no tensor of weights in the files", "are these the files of a model?")
         architecture = architecture._replace(assumed=_guesses(architecture))
     else:
         architecture = config
-        remarks += _disagreement(architecture_of(stored.tensors), config, packed is not None)
+        remarks += _disagreement(_by_names(roles), config, packed is not None)
+        remarks += tuple(f"the files are a part of the model: {text}" for text in missing[:_MOST_REMARKS])
     kinds = ", ".join(f"{name} {count:,}" for name, count in types.most_common(6))
     architecture = architecture._replace(source=f"{path}: {len(stored.tensors):,} tensors; elements: {kinds}")
     return StoredModel(architecture, (*stored.remarks, *remarks), len(stored.tensors), tuple(types.most_common()))
@@ -96,7 +105,14 @@ def architecture_of(stored: Iterable[StoredTensor]) -> Architecture:
     InputError
         For more than 20,000 different tensors.
     """
-    roles = [(tensor, role_of(tensor.name, len(tensor.shape))) for tensor in stored if tensor.elements]
+    return _by_names(_roles(stored))
+
+
+def _roles(stored: Iterable[StoredTensor]) -> list[tuple[StoredTensor, Role]]:
+    return [(tensor, role_of(tensor.name, len(tensor.shape))) for tensor in stored if tensor.elements]
+
+
+def _by_names(roles: Sequence[tuple[StoredTensor, Role]]) -> Architecture:
     # A layer that joins two inputs is a module of multi-token prediction, numbered as if it were a layer.
     predicts = {role.layer for _, role in roles if ".eh_proj." in role.pattern}
     found: dict[_Alike, Counter[int | None]] = defaultdict(Counter)
@@ -173,8 +189,15 @@ def _config_beside(folder: Path) -> tuple[Architecture | None, tuple[str, ...]]:
     try:
         return read_model_config(path), ()
     except InputError as error:
-        said = error.problems[0].message
-        return None, (f"the config.json beside the files is not used: {said}; layers are read from names",)
+        return None, (f"the config.json beside the files is not used: {_told(error)}; layers are read from names",)
+
+
+def _told(error: InputError) -> str:
+    """The first fault with its line and key, in one line."""
+    first, others = error.problems[0], len(error.problems) - 1
+    line = f"line {first.place.line}" if first.place and first.place.line else ""
+    where = ": ".join(part for part in (line, printable(first.key or ""), first.message) if part)
+    return where if not others else f"{where} (and {others:,} more fault{'' if others == 1 else 's'})"
 
 
 def _disagreement(stored: Architecture, config: Architecture, packed: bool) -> tuple[str, ...]:

@@ -235,3 +235,29 @@ def test_any_value_of_any_key(config, family, keys):
 def test_any_bytes(problems, content):
     """Bytes of any kind are refused with a message."""
     assert problems(content)
+
+
+def test_a_folder_called_config_is_named(tmp_path):
+    """A folder with the name of the file is told with its path."""
+    (tmp_path / "config.json").mkdir()
+    with pytest.raises(InputError, match="is a folder, not a file") as caught:
+        read_model_config(tmp_path)
+    assert caught.value.problems[0].place.file == str(tmp_path / "config.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "said"),
+    [
+        ('{\n"a": 1, // width\n"b": 2}', 2, "no comments"),
+        ('{\n/* width */\n"a": 1}', 2, "no comments"),
+        ('{"a": 1\n# width\n}', 2, "no comments"),
+        ('{"a": 1,\n "b": 2,\n}', 3, "a comma after the last entry"),
+        ('{"a": [1,\n 2,\n]}', 3, "a comma after the last entry"),
+    ],
+)
+def test_slips_of_other_formats_are_named(problems, content, line, said):
+    """Comments and a last comma, which JSON does not have, are called what they are, at their line."""
+    (found,) = problems(content)
+    assert said in found.message
+    assert found.place.line in {line, line - 1}  # from Python 3.13 on the comma itself
+    assert "delete" in found.hint

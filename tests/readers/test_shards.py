@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -51,10 +52,48 @@ def test_index_folder_and_set_give_the_same_tensors(folder: Path) -> None:
 
 
 def test_one_file_is_a_checkpoint(folder: Path, tmp_path: Path) -> None:
-    """A file by its name, and a folder with one file."""
+    """A file by its name, and a folder with one file; a set of one is whole."""
     save(tmp_path / "alone.safetensors", {"w": ("F16", (5,))})
     assert [t.name for t in read_shards(tmp_path).tensors] == ["w"]
-    assert [t.name for t in read_shards(folder / SECOND).tensors] == ["c"]
+    assert [t.name for t in read_shards(tmp_path / "alone.safetensors").tensors] == ["w"]
+    save(folder / "model-00001-of-00001.safetensors", {"w": ("F16", (5,))})
+    assert [t.name for t in read_shards(folder / "model-00001-of-00001.safetensors").tensors] == ["w"]
+
+
+def test_a_file_of_a_set_is_no_checkpoint(folder: Path, tmp_path: Path) -> None:
+    """One of two files, by its name or alone in a folder, is refused with what is missing."""
+    assert refusal(folder / SECOND) == ("file 2 of a set of 2: a part of a model",)
+    (tmp_path / "half").mkdir()
+    save(tmp_path / "half" / FIRST, {"a": ("BF16", (4, 4))})
+    assert refusal(tmp_path / "half") == ("1 of 2 files are missing: 2",)
+
+
+def test_folders_in_place_of_files_are_refused(folder: Path, tmp_path: Path) -> None:
+    """A folder with the name of a file, and an index whose files are folders."""
+    (tmp_path / "odd" / "model.safetensors").mkdir(parents=True)
+    assert refusal(tmp_path / "odd") == ("is a folder, not a file",)
+    for name in ("", ".", "inner"):
+        (folder / "inner").mkdir(exist_ok=True)
+        assert refusal(index(folder, {"a": name})) == (f"the index names {name!r}, which is a folder",)
+    (folder / "model.safetensors.index.json").unlink()
+    (folder / "model.safetensors.index.json").mkdir()
+    assert refusal(folder) == ("is a folder, not a file",)
+
+
+def test_names_too_long_for_a_file_are_refused(folder: Path) -> None:
+    """What no folder can hold is missing."""
+    assert refusal(index(folder, {"a": "x" * 5_000}))[0].endswith("which is missing")
+
+
+def test_a_disk_that_fails_is_an_error_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says while the header is read is said with the file."""
+
+    def broken(_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("ckptplan.readers.safetensors._header_bytes", lambda *_: broken(_))
+    (folder / "model.safetensors.index.json").unlink()
+    assert refusal(folder) == ("cannot be read: Input/output error",)
 
 
 def test_a_total_size_that_is_wrong_is_remarked(folder: Path) -> None:

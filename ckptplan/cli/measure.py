@@ -26,11 +26,10 @@ from ckptplan.cli.measure_options import (
     WritersOption,
 )
 from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption
-from ckptplan.errors import InputError, Problem, UsageError
+from ckptplan.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.cli.planned import Planned
-    from ckptplan.measure.figures import Imported
     from ckptplan.measure.storage import Setting, StorageMeasured
 
 app = typer.Typer(
@@ -68,12 +67,14 @@ def storage(
     happens; nothing else is touched, and 5 % of the file system (100 GiB at
     most) stay free.
     """
+    from ckptplan.cli.measure_files import check_writable
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.cli.planned import planned
     from ckptplan.render import measure_report, measure_sheet
     from ckptplan.render.measure_block import measured_block
 
     refuse_overwriting(output, [] if spec is None else [spec])
+    check_writable(output)
     plan = planned(spec, set_, size, writers)
     setting = _setting(plan, block, repeat, direct=direct)._replace(read=not no_read, drop_all=drop_caches)
     with _progress() as progress:
@@ -115,6 +116,7 @@ def save(
     of a plan say, and the save: block to paste. Needs memory for shards and
     buffers.
     """
+    from ckptplan.cli.measure_files import check_writable
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.cli.planned import planned
     from ckptplan.measure.devices import device_maker
@@ -123,17 +125,19 @@ def save(
     from ckptplan.render.measure_block import saving_block
 
     refuse_overwriting(output, [] if spec is None else [spec])
+    check_writable(output)
     plan = planned(spec, set_, size, writers)
     setting = _setting(plan, block, repeat, direct=direct)
     make = device_maker(device.value)
     with _progress() as progress:
         found = measure_saving(folder, setting, make, progress=progress)
     says = plan.says(found.setting.size_bytes)
-    made = saving_block(found, plan.size_bytes, whole=plan.is_whole)
+    planned_bytes = found.setting.size_bytes if spec is None else plan.size_bytes
+    made = saving_block(found, None if spec is None else planned_bytes, whole=plan.is_whole)
     text = text_as(
         format_,
         output,
-        document=lambda: measure_sheet.saving_document(found, says, made, plan.size_bytes),
+        document=lambda: measure_sheet.saving_document(found, says, made, planned_bytes),
         sheets=lambda: [measure_sheet.saving_sheet(found, says)],
         markdown=lambda: measure_report.saving_markdown(found, says, made),
         report=lambda screen: measure_report.saving_report(found, says, made, screen),
@@ -147,12 +151,14 @@ def import_(files: FilesArgument, format_: FormatOption = Format.TABLE, output: 
     """\b
     ckptplan measure import fio.json
     ckptplan measure import ior-*.txt summary.json
+    fio --output-format=json job.fio | ckptplan measure import -
 
     Reads results of storage benchmarks and prints every phase with what to
     doubt of it, and one storage: block to paste. Several files of one setting
     are repetitions. Rates of reading are never taken for rates of writing.
     Exits 1 if nothing of use is in them.
     """
+    from ckptplan.cli.measure_files import imported
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.measure.figures import combine
     from ckptplan.render import measure_report, measure_sheet
@@ -162,7 +168,7 @@ def import_(files: FilesArgument, format_: FormatOption = Format.TABLE, output: 
         refuse_overwriting(output, files)
     except UsageError:
         raise UsageError(f"-o {output} would overwrite a file to import", hint="give another file with -o") from None
-    found = combine(_imported(files))
+    found = combine(imported(files))
     text = text_as(
         format_,
         output,
@@ -178,22 +184,6 @@ def import_(files: FilesArgument, format_: FormatOption = Format.TABLE, output: 
             "no write rate, and no read rate of storage as a whole, is in these files",
             hint="give the result of a write test, flushed at its end (fio: --end_fsync=1, IOR: -e)",
         )
-
-
-def _imported(files: list[str]) -> list[Imported]:
-    """All files, or the faults of all that cannot be read."""
-    from ckptplan.readers.storage.imports import import_file
-
-    found: list[Imported] = []
-    problems: list[Problem] = []
-    for name in dict.fromkeys(files):
-        try:
-            found.append(import_file(name))
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(problems)
-    return found
 
 
 def _setting(plan: Planned, block: str, repeat: int, *, direct: bool) -> Setting:

@@ -19,9 +19,11 @@ class Imported(NamedTuple):
 class StorageFigures(NamedTuple):
     """Bandwidths that files of benchmarks give, [bytes/s]; None where they do not say.
 
-    The aggregate ones are set only where several nodes took part: those of one node are no rate of storage as a whole.
+    The aggregate ones are set only where several nodes took part, or where one was measured as all of the job: else
+    those of one node are no rate of storage as a whole.
     ``read_bandwidth_per_node_bytes_per_s`` has no key in a spec. The cv is the scatter of repetitions over their mean.
-    A setting is how many wrote (or read) at one time, and on how many nodes.
+    A setting is how many wrote (or read) at one time, and on how many nodes. The write bandwidths are upper bounds
+    where nothing shows that the writes left the page cache.
     """
 
     write_bandwidth_per_writer_bytes_per_s: float | None
@@ -35,6 +37,7 @@ class StorageFigures(NamedTuple):
     read_setting: tuple[int | None, int | None]
     files: tuple[Imported, ...]
     warnings: tuple[str, ...]
+    write_is_upper_bound: bool = False
 
 
 def combine(files: Sequence[Imported]) -> StorageFigures:
@@ -58,6 +61,7 @@ def combine(files: Sequence[Imported]) -> StorageFigures:
         read_setting=_setting(read),
         files=tuple(files),
         warnings=tuple(dict.fromkeys(map(printable, warnings))),
+        write_is_upper_bound=write is not None and write.is_upper_bound,
     )
 
 

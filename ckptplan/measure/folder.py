@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from ckptplan.measure.refusals import refusal
+from ckptplan.measure.refusals import no_folder_inside, refusal
 
 PREFIX = ".ckptplan-measure-"
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -100,6 +100,8 @@ def _make(parent: int, directory: str) -> OwnFolder:
     except OSError as error:
         with suppress(OSError):
             os.rmdir(name, dir_fd=parent)
+        if isinstance(error, FileNotFoundError):  # the directory itself is open
+            raise no_folder_inside(directory) from error
         raise refusal(error, directory) from error
     return OwnFolder(parent, name, handle, f"{os.path.realpath(directory)}/{name}")
 

@@ -30,7 +30,9 @@ class Phase(NamedTuple):
     direct: bool | None = None  # whether it went past the page cache
     dropped: bool = False  # reads: whether the page cache had been dropped before
     cv: float | None = None  # where the file gives the scatter and not the repetitions
+    repeats: int | None = None  # of the repetitions, where the file gives their mean only
     host_memory_per_node_bytes: float | None = None
+    is_whole: bool = False  # one node, of which its user says that nothing else writes
     faults: tuple[str, ...] = ()  # why the rate does not stand
     notes: tuple[str, ...] = ()
 
@@ -50,6 +52,23 @@ class Phase(NamedTuple):
         if self.cv is not None or len(self.rates_bytes_per_s) < 2 or not self.stands:
             return self.cv
         return statistics.stdev(self.rates_bytes_per_s) / self.rate_bytes_per_s
+
+    @property
+    def repetitions(self) -> int:
+        """How often it was done; a scatter without a count is that of two at least."""
+        if len(self.rates_bytes_per_s) > 1:
+            return len(self.rates_bytes_per_s)
+        return self.repeats or (1 if self.cv is None else 2)
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether it is a write that nothing shows to have left the page cache, however long it took."""
+        return self.access == WRITE and not self.direct and not self.synced and self._fits_memory() is not False
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is known to be a rate of storage, and not of memory."""
+        return self.stands and not self.may_be_cache and not self.is_upper_bound
 
     @property
     def may_be_cache(self) -> bool:
@@ -75,7 +94,7 @@ class Phase(NamedTuple):
 def flags(phase: Phase) -> tuple[str, ...]:
     """What to know before the rate is believed, the worst first."""
     said = list(phase.faults)
-    if not phase.faults and phase.may_be_cache:
+    if not phase.faults and (phase.may_be_cache or phase.is_upper_bound):
         said.append(_cached(phase))
     elif not phase.faults and phase.is_short:
         doing, where = ("writing", "end in buffers") if phase.access == WRITE else ("reading", "come from caches")
@@ -89,10 +108,13 @@ def flags(phase: Phase) -> tuple[str, ...]:
 def _cached(phase: Phase) -> str:
     if phase.access == READ:
         return "without direct I/O the page cache may have given what was written before: not used as a read rate"
-    how = "whether it was flushed is not said, and it" if phase.synced is None else "neither flushed nor direct, it"
+    how = "whether it was flushed is not said" if phase.synced is None else "neither flushed nor direct"
     time = "" if phase.seconds is None else f" of {_seconds(phase)}"
-    length = "too short to have left" if phase.is_short else "may have stayed in"
-    return f"the write{time} is {length} the page cache: {how} counts what memory took; repeat it with fsync at the end"
+    length = "is too short to have left" if phase.is_short else "may be in"
+    return (
+        f"the write{time} {length} the page cache of the node ({how}): its rate is an upper bound; repeat it with "
+        "fsync at the end (IOR: -e, fio: --end_fsync=1)"
+    )
 
 
 def _seconds(phase: Phase) -> str:

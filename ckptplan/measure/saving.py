@@ -9,11 +9,12 @@ from ckptplan.errors import InputError
 from ckptplan.measure.blocks import PAGE_BYTES, Blocks
 from ckptplan.measure.crew import Clock, Crew, Member, Report
 from ckptplan.measure.devices import Device, MakeDevice, has_gpu_unused
+from ckptplan.measure.doubts import LONG_ENOUGH_S
 from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.forecasts import Forecast, forecast
 from ckptplan.measure.host import FileSystem, HostMemory, file_system_of, host_memory
 from ckptplan.measure.repeats import Repeats
-from ckptplan.measure.storage import LEAST_BYTES, LONG_ENOUGH_S, Progress, Setting, fitting
+from ckptplan.measure.storage import LEAST_BYTES, Progress, Setting, fitting
 from ckptplan.measure.writing import WriteRound, write_round
 from ckptplan.units import format_size, format_time
 

@@ -8,19 +8,20 @@ from typing import NamedTuple
 from ckptplan.errors import InputError, printable
 from ckptplan.measure.blocks import PAGE_BYTES, Blocks, memory_needed
 from ckptplan.measure.crew import Clock
+from ckptplan.measure.doubts import doubts
 from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.host import FileSystem, HostMemory, file_system_of, host_memory
 from ckptplan.measure.reading import Past, ReadRound, read_round
 from ckptplan.measure.repeats import Repeats
 from ckptplan.measure.writing import WriteRound, write_round
-from ckptplan.units import format_size, format_time
+from ckptplan.units import format_size
 
 LEAST_BYTES = 1 << 20  # by each writer
-LONG_ENOUGH_S = 30.0  # storage has buffers of its own, which a shorter run may end in
 _WARM_UP_BYTES = 64 << 20  # by each writer
 _KEPT_FREE = 0.05  # of the file system, and no more than the next line
 _KEPT_FREE_BYTES = 100 * 2**30
 _OF_MEMORY = 0.25  # of what is available, for the blocks
+_LITTLE = 0.1  # of the bytes: what memory may hold of them without the burst being a rate of memory
 
 Progress = Callable[[str, int, int], object]  # what is done, bytes done, bytes in all
 
@@ -56,6 +57,19 @@ class StorageMeasured(NamedTuple):
     read: Repeats | None
     past: Past | None
     notes: tuple[str, ...]
+
+    @property
+    def burst_is_memory(self) -> bool:
+        """Whether the page cache may have taken more than a little of the burst; so too where its size is not known."""
+        if self.setting.direct and not self.file_system.is_memory:
+            return False
+        limit = self.memory.dirty_limit_bytes
+        return self.file_system.is_memory or limit is None or limit > _LITTLE * self.bytes_of_all
+
+    @property
+    def bytes_of_all(self) -> int:
+        """What all writers wrote in one repetition. [bytes]."""
+        return self.setting.writers * self.setting.size_bytes
 
 
 def measure_storage(
@@ -190,35 +204,3 @@ def _measured(
         past=max((one.past for one in reads), key=list(Past).index) if reads else None,
         notes=(),
     )
-
-
-def doubts(found: StorageMeasured) -> tuple[str, ...]:
-    """Why the figures may be more than storage holds, as sentences."""
-    said = []
-    place = found.file_system
-    if place.is_memory:
-        said.append(f"{printable(found.folder)} is {place.kind}: this is memory, not storage")
-    if place.is_layer:
-        said.append(
-            f"{printable(found.folder)} is the writable layer of a container ({place.kind}): give the folder of a "
-            "mounted volume if checkpoints go there"
-        )
-    if not place.is_memory and found.seconds.mean < LONG_ENOUGH_S:
-        said.append(
-            f"a repetition took {format_time(found.seconds.mean)}: buffers of the storage itself (controller, flash, "
-            f"burst buffer) may have taken all of it; give a --size that takes {LONG_ENOUGH_S:g} s or longer"
-        )
-    all_bytes, limit = found.setting.writers * found.setting.size_bytes, found.memory.dirty_limit_bytes
-    cached = found.burst is not None and not found.setting.direct and not place.is_memory
-    if cached and limit is not None and all_bytes < limit:
-        said.append(
-            f"the burst is what memory took: the page cache holds up to {format_size(limit)} unwritten, more than the "
-            f"{format_size(all_bytes)} of a repetition; the sustained rate includes the flush"
-        )
-    if found.read is not None and place.is_served:
-        said.append(
-            f"what was read back had just been written: the servers of {place.kind} may have had it in their memory"
-        )
-    if found.past is Past.CACHE:
-        said.append("the read rate is that of the page cache, and is left out of the block")
-    return tuple(said)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from ckptplan.errors import InputError, printable
 from ckptplan.measure.blocks import PAGE_BYTES
+from ckptplan.measure.doubts import doubts
 from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.host import file_system_of, host_memory
 from ckptplan.measure.reading import Past
 from ckptplan.measure.repeats import Repeats
-from ckptplan.measure.storage import Setting, StorageMeasured, doubts, fitting
+from ckptplan.measure.storage import Setting, StorageMeasured, fitting
 
 _PATIENCE_S = 10.0
 _LONGEST_OUTPUT = 16_000_000
@@ -110,10 +111,12 @@ def _whole_blocks(setting: Setting) -> Setting:
     return setting._replace(block_bytes=block_bytes, size_bytes=size_bytes)
 
 
-def arguments(setting: Setting, access: str) -> list[str]:
-    """The options of fio for one run; the files lie in its working folder."""
+def arguments(setting: Setting, access: str, folder: str) -> list[str]:
+    """The options of fio for one run; its files lie in the folder, wherever it is started."""
+    escaped = folder.replace(":", "\\:")  # fio takes several folders, with colons between
     return [
         f"--name={_JOB}",
+        f"--directory={escaped}",
         f"--filename_format={_JOB}.$jobnum",
         f"--rw={access}",
         f"--bs={setting.block_bytes}",
@@ -132,7 +135,7 @@ def arguments(setting: Setting, access: str) -> list[str]:
 
 
 def _run(program: str, folder: OwnFolder, setting: Setting, access: str, rates_of: RatesOf) -> FioRates:
-    text = _output([program, *arguments(setting, access)], folder.path)
+    text = _output([program, *arguments(setting, access, folder.path)], folder.path)
     found = rates_of(text, access)
     if found.faults:
         raise InputError(f"fio could not measure {printable(folder.path)}: {found.faults[0]}", hint=_hint(text))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ckptplan.errors import printable
 from ckptplan.measure.figures import StorageFigures
 from ckptplan.measure.saving import SavingMeasured
-from ckptplan.measure.storage import StorageMeasured
-from ckptplan.render.measure_block import Block, imported_block, indented
+from ckptplan.measure.storage import Setting, StorageMeasured
+from ckptplan.render.measure_block import Block, imported_block
 from ckptplan.render.measure_sheet import phase_sheet, shown_saving_sheet, storage_sheet
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
@@ -50,7 +50,7 @@ def benchmark_markdown(found: StorageFigures) -> str:
 def _report(screen: Screen, heading: Sequence[str], sheet: Sheet, notes: Sequence[str], block: str) -> str:
     parts = [screen.lines(heading), screen.table(sheet), screen.bullets(_KNOW, map(printable, notes))]
     if block:
-        parts.append("To paste into the spec:\n\n" + "\n".join(indented(block)) + "\n")
+        parts.append(f"To paste into the spec:\n\n{block}")
     return "\n".join(part for part in parts if part)
 
 
@@ -68,10 +68,11 @@ def _storage_heading(found: StorageMeasured) -> list[str]:
     setting = found.setting
     how = "direct I/O" if setting.direct else "through the page cache"
     lines = [
-        f"{_place(found)}: {_writers(setting.writers)}, {format_size(setting.size_bytes)} each in blocks of "
+        f"{_place(found)}: {_writers(setting.writers)}, {_each(setting)} in blocks of "
         f"{format_size(setting.block_bytes)}, {how}, flushed, {_times(setting.repeats)}, by {printable(found.by)}",
         f"a repetition took {format_time(found.seconds.mean)} (sustained: until the slowest writer has flushed and "
-        f"closed its file{'' if found.burst is None else '; burst: until the last write returned'})",
+        f"closed its file{'' if found.burst is None else '; burst: until the last write returned'}; writer: the rate "
+        "of the node over its writers)",
     ]
     if found.past is not None:
         lines.append(f"read back: {found.past.value}")
@@ -81,7 +82,7 @@ def _storage_heading(found: StorageMeasured) -> list[str]:
 def _saving_heading(found: SavingMeasured) -> list[str]:
     setting = found.setting
     return [
-        f"{_place(found)}: {_writers(setting.writers)}, shards of {format_size(setting.size_bytes)} in {found.device}, "
+        f"{_place(found)}: {_writers(setting.writers)}, {_shards(setting)} in {found.device}, "
         f"{_times(setting.repeats)}",
         "stall: all shards are copied to host buffers while nothing else runs; flush: by threads, beside steps of "
         "work; forecast: the formulas of a plan with the copy and write rates that were measured alone",
@@ -93,7 +94,7 @@ def _benchmark_heading(found: StorageFigures) -> list[str]:
     phases = sum(len(one.phases) for one in found.files)
     return [
         f"{count:,} file{'' if count == 1 else 's'}, {phases:,} phase{'' if phases == 1 else 's'} (rate: all bytes "
-        "over the time of the slowest writer)"
+        "over the time of the slowest writer; stands: it is known to be a rate of storage, not of memory)"
     ]
 
 
@@ -105,6 +106,14 @@ def _place(found: StorageMeasured | SavingMeasured) -> str:
 
 def _writers(count: int) -> str:
     return f"{count:,} writer{'' if count == 1 else 's'}"
+
+
+def _each(setting: Setting) -> str:
+    return format_size(setting.size_bytes) + ("" if setting.writers == 1 else " each")
+
+
+def _shards(setting: Setting) -> str:
+    return f"{'a shard' if setting.writers == 1 else 'shards'} of {format_size(setting.size_bytes)}"
 
 
 def _times(count: int) -> str:

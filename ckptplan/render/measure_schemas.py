@@ -37,7 +37,7 @@ def storage() -> dict[str, Any]:
     """The body of ``ckptplan.storage/1``."""
     figure = {
         "figure": {"enum": ["sustained write", "burst write", "read"]},
-        "of": {"enum": ["node", "writer"]},
+        "of": {"enum": ["node", "writer"], "description": "writer: the rate of the node over its writers"},
         "mean_bytes_per_s": TIME,
         "sd_bytes_per_s": {**or_null(TIME), "description": "null: measured once"},
         "min_bytes_per_s": TIME,
@@ -108,7 +108,7 @@ def benchmarks() -> dict[str, Any]:
         "cv": or_null(TIME),
         "synced": {"type": ["boolean", "null"], "description": "flushed within the time; null: not said"},
         "direct": {"type": ["boolean", "null"], "description": "past the page cache; null: not said"},
-        "stands": {**_FLAG, "description": "it is a rate of storage, not of memory"},
+        "stands": {**_FLAG, "description": "it is known to be a rate of storage, not of memory"},
         "flags": TEXTS,
     }
     return object_of(

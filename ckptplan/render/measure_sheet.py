@@ -67,13 +67,10 @@ _PHASES = (
 
 
 def storage_sheet(found: StorageMeasured) -> Sheet:
-    """One row per figure: sustained, burst and read, of the node and of one writer."""
+    """One row per figure: sustained, burst and read, of the node and of one writer, which is the node over all."""
     count = found.setting.writers
-    rows = [
-        ("sustained write", "node", *_spread(found.sustained)),
-        ("sustained write", "writer", *_spread(found.writers)),
-    ]
-    for name, repeats in (("burst write", found.burst), ("read", found.read)):
+    rows = []
+    for name, repeats in (("sustained write", found.sustained), ("burst write", found.burst), ("read", found.read)):
         if repeats is not None:
             rows.append((name, "node", *_spread(repeats)))
             rows.append((name, "writer", *_spread(Repeats(tuple(value / count for value in repeats.values)))))
@@ -157,6 +154,8 @@ def shown_saving_sheet(found: SavingMeasured, spec: dict[str, float | None]) -> 
     shows = {"s": format_time, "bytes/s": format_rate, "1": lambda value: "-" if value is None else f"{value:.4g}"}
     rows = []
     for row in saving_rows(found, spec):
+        if row["mean"] is None and row["spec"] is None:
+            continue  # of what is not known there is nothing to show; a note says why
         show: Callable[[Any], str] = shows[row["unit"]]
         cells = {key: show(row[key]) for key in ("mean", "sd", "min", "max", "forecast", "spec")}
         difference = "-" if row["difference"] is None else f"{100 * row['difference']:+.1f}"
@@ -203,7 +202,7 @@ def _phase(file: str, phase: Phase) -> dict[str, Any]:
         "cv": phase.spread_cv,
         "synced": phase.synced,
         "direct": phase.direct,
-        "stands": phase.stands and not phase.may_be_cache,
+        "stands": phase.is_sure,
     }
 
 

@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 def text_of(path: str | Path) -> str:
-    """All of a small text file; a byte order mark and bytes that are no UTF-8 do no harm.
+    """All of a small text file.
 
     Raises
     ------
@@ -42,6 +42,17 @@ def text_of(path: str | Path) -> str:
             data = stream.read(LARGEST_FILE + 1)
     except InputError as error:
         raise InputError([_hinted(problem) for problem in error.problems]) from None
+    return decoded(data, path)
+
+
+def decoded(data: bytes, path: str | Path) -> str:
+    """The bytes of a file, or of a pipe, as text; a byte order mark and bytes that are no UTF-8 do no harm.
+
+    Raises
+    ------
+    InputError
+        If they are more than 16 MB, or nothing.
+    """
     if len(data) > LARGEST_FILE:
         raise refused(path, f"is larger than {LARGEST_FILE // 1_000_000} MB", "give the summary, not a log")
     text = data.decode("utf-8-sig", errors="replace").replace("\0", "")

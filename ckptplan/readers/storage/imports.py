@@ -36,17 +36,25 @@ def read_storage(path: str | Path) -> StorageFigures:
     Returns
     -------
     StorageFigures
-        With at least one write bandwidth; the warnings are sentences that name the file.
+        With at least one bandwidth that a spec takes; the warnings are sentences that name the file, and one of them
+        says so if there is no write bandwidth.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is of another kind, or has no write that stands.
+        If the file cannot be read, is of another kind, or has neither a write that stands nor a read rate of storage
+        as a whole.
     """
     found = combine([import_file(path)])
-    if found.write_bandwidth_per_node_bytes_per_s is None and found.write_bandwidth_bytes_per_s is None:
-        raise refused(path, _why_none(found.files[0]), "a save writes: give the result of a write test")
-    return found
+    if found.write_bandwidth_per_node_bytes_per_s is not None or found.write_bandwidth_bytes_per_s is not None:
+        return found
+    why = _why_none(found.files[0])
+    if found.read_bandwidth_bytes_per_s is not None:
+        said = printable(f"{path}: gives no write bandwidth: it {why}")
+        return found._replace(warnings=(said, *found.warnings))
+    if found.read_bandwidth_per_node_bytes_per_s is not None:
+        why += ", and that of one node is none of storage as a whole"
+    raise refused(path, why, "a save writes: give the result of a write test")
 
 
 def import_file(path: str | Path) -> Imported:
@@ -57,7 +65,17 @@ def import_file(path: str | Path) -> Imported:
     InputError
         If the file cannot be read or holds no result of a known benchmark.
     """
-    text = text_of(path)
+    return import_text(text_of(path), path)
+
+
+def import_text(text: str, path: str | Path) -> Imported:
+    """The phases in a text; the path names it in what is said of it.
+
+    Raises
+    ------
+    InputError
+        If it holds no result of a known benchmark.
+    """
     if is_elbencho(text):
         return _checked(path, Imported(str(path), tuple(elbencho_phases(text)), tuple(_unread(text))))
     found = documents_in(text, path)

@@ -23,6 +23,7 @@ def own_phases(document: dict[str, Any]) -> Iterator[Phase]:
     setting, cache = mapping(document.get("setting")), document.get("page_cache")
     writers, size = count(setting.get("writers")), positive(setting.get("size_bytes"))
     times = [found for value in listing(document.get("seconds"))[:10_000] if (found := positive(value)) is not None]
+    whole = mapping(document.get("storage"))
     is_memory = mapping(document.get("file_system")).get("is_memory") is True
     for row in map(mapping, listing(document.get("figures"))[:100]):
         access, rate = _FIGURES.get(str(row.get("figure"))), positive(row.get("mean_bytes_per_s"))
@@ -42,6 +43,8 @@ def own_phases(document: dict[str, Any]) -> Iterator[Phase]:
             direct=setting.get("direct") is True,
             dropped=access == READ and cache in ("dropped", "direct", "invalidated", "dropped_all"),
             cv=number(row.get("cv")),
+            repeats=count(row.get("count")),
+            is_whole=f"{access}_bandwidth" in whole,  # the block has it only where this node was said to be all
             notes=("the folder was memory, not storage",) if is_memory else (),
         )
 

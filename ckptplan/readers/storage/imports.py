@@ -133,6 +133,8 @@ def _unknown(text: str, *, torn: bool) -> str:
         return "the file ends before its JSON does"
     if "clat (usec)" in text or "Run status group" in text:
         return "is the text that fio prints for people, not its JSON"
+    if "OPERATION" in text and "RESULT TYPE" in text and "LAST DONE" in text:
+        return "is the text that elbencho prints for people, without threads and hosts: not its CSV (--csvfile)"
     return "is no result of a storage benchmark that is known"
 
 

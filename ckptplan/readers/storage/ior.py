@@ -1,10 +1,12 @@
-"""IOR: its table, its JSON (``-O summaryFormat=JSON``) and its CSV."""
+"""IOR: its table or the summary under it, its JSON (``-O summaryFormat=JSON``) and its CSV."""
 
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ckptplan.measure.phases import MEBIBYTE, READ, WRITE, Phase
@@ -18,6 +20,17 @@ _FLUSHES = re.compile(r"\s-[a-zA-Z]*[eY](?![\w.])|\s--?(?:fsync|fsyncPerWrite)(?
 _DIRECT = re.compile(r"\s-[a-zA-Z]*B(?![\w.])|--posix\.odirect|useO_DIRECT=1")
 _MAX = re.compile(r"^Max (Write|Read):\s+([0-9.]+) MiB/sec", re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*access[ ,]+bw\(MiB/s\)", re.MULTILINE)
+_SUMMARY = re.compile(r"^[ \t]*Operation +Max\(MiB\) +Min\(MiB\) +Mean\(MiB\) +StdDev", re.MULTILINE)
+_SUMMARY_KEYS = {
+    "Operation": "operation",
+    "Mean(MiB)": "bwMeanMIB",
+    "StdDev": "bwStdMIB",
+    "Mean(s)": "MeanTime",
+    "#Tasks": "numTasks",
+    "tPN": "tasksPerNode",
+    "reps": "repetitions",
+    "API": "API",
+}
 
 
 class _Row(NamedTuple):
@@ -28,7 +41,11 @@ class _Row(NamedTuple):
 
 def is_ior(text: str) -> bool:
     """Whether a text is what IOR prints."""
-    return _TABLE.search(text) is not None or (text.lstrip().startswith("IOR-") and _MAX.search(text) is not None)
+    return (
+        _TABLE.search(text) is not None
+        or _SUMMARY.search(text) is not None
+        or (text.lstrip().startswith("IOR-") and _MAX.search(text) is not None)
+    )
 
 
 def is_ior_json(document: dict[str, Any]) -> bool:
@@ -66,14 +83,15 @@ def ior_phases(text: str) -> Iterator[Phase]:
             options[found[1]] = found[2].strip()
     yield from _tests(rows, options, command)
     if not has_rows:
-        yield from _best_only(text, options, command)
+        summed = list(_printed_summary(text, command))
+        yield from summed or _best_only(text, options, command)
 
 
 def ior_json_phases(document: dict[str, Any]) -> Iterator[Phase]:
     """The phases of a JSON summary."""
     command = " " + str(document.get("Command line", ""))[:_LONGEST]
     if not listing(document.get("tests")):
-        yield from _summaries(document, command)
+        yield from _summaries(map(mapping, listing(document.get("summary"))[:1000]), command)
     for test in listing(document.get("tests"))[:1000]:
         given = {**mapping(mapping(test).get("Parameters")), **mapping(mapping(test).get("Options"))}
         rows = [row for entry in _flat(mapping(test).get("Results")) if (row := _json_row(entry)) is not None]
@@ -81,16 +99,35 @@ def ior_json_phases(document: dict[str, Any]) -> Iterator[Phase]:
         yield from _tests(rows, options, command)
 
 
-def _summaries(document: dict[str, Any], command: str) -> Iterator[Phase]:
+def _printed_summary(text: str, command: str) -> Iterator[Phase]:
+    """The table under "Summary of all tests", where nothing else was kept."""
+    found = _SUMMARY.search(text)
+    if found is None:
+        return
+    header, *rows = (line[:_LONGEST].split() for line in text[found.start() :].splitlines()[:1000])
+    # Names come twice: the first StdDev is that of MiB/s.
+    keys = [_SUMMARY_KEYS.get(name, "") if header.index(name) == at else "" for at, name in enumerate(header)]
+    named = (dict(zip(keys, row, strict=False)) for row in takewhile(bool, rows))
+    yield from _summaries(named, command)
+
+
+def _summaries(rows: Iterable[dict[str, Any]], command: str) -> Iterator[Phase]:
     """What is left where only the summary was kept: means of all repetitions, and their scatter."""
-    for row in map(mapping, listing(document.get("summary"))[:1000]):
+    for row in rows:
         access, mean = row.get("operation"), positive(row.get("bwMeanMIB"))
         if mean is not None and access in (WRITE, READ):
             options = {"tasks": str(row.get("numTasks")), "clients per node": str(row.get("tasksPerNode"))}
+            options["api"] = str(row.get("API", "IOR"))
             rates, seconds = (mean * MEBIBYTE,), positive(row.get("MeanTime"))
-            deviation = positive(row.get("bwStdMIB"))
+            deviation, repeats = positive(row.get("bwStdMIB")), count(row.get("repetitions"))
             phase = _phase(str(access), rates, seconds, options, command)
-            yield phase._replace(cv=None if deviation is None else deviation / mean)
+            cv = None if deviation is None else _of_sample(deviation, repeats) / mean
+            yield phase._replace(cv=cv, repeats=repeats)
+
+
+def _of_sample(deviation: float, repeats: int | None) -> float:
+    """The standard deviation of a sample: IOR divides by the repetitions, and not by one less."""
+    return deviation * math.sqrt(repeats / (repeats - 1)) if repeats is not None and repeats > 1 else deviation
 
 
 def _cells(line: str) -> list[str]:

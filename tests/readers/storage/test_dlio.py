@@ -49,10 +49,31 @@ def test_checkpoints_larger_than_memory_are_no_matter_of_the_page_cache(tmp_path
 
 
 def test_samples_are_read_only(tmp_path: Path) -> None:
-    """A training workload gives no write rate."""
+    """A training workload gives no write rate, and no read rate where memory may have given it."""
     path = _write(tmp_path, dlio({"train_io_mean_MB_per_second": 33_870.0, "train_au_mean_percentage": 70.0}))
     with pytest.raises(InputError, match="a read rate is no write rate"):
         read_storage(path)
+
+
+def test_a_read_rate_by_itself_is_taken_with_a_warning(tmp_path: Path) -> None:
+    """16 hosts read 100 GiB each with 64 GiB of memory: their rate is one of storage, and no write rate is said so."""
+    samples = {"train_io_mean_MB_per_second": 33_870.0}
+    path = _write(tmp_path, dlio(samples, num_hosts=16, data_size_per_host_GB=100.0, host_memory_GB=[64.0]))
+    found = read_storage(path)
+    assert found.read_bandwidth_bytes_per_s == pytest.approx(33_870 * 1024**2)
+    assert found[:3] == (None, None, None)
+    assert found.warnings[0] == (
+        f"{path}: gives no write bandwidth: it has read rates only, and a read rate is no write rate"
+    )
+
+
+def test_saves_of_which_no_flush_is_known_are_an_upper_bound(tmp_path: Path) -> None:
+    """80 s of saving may be in memory, for DLIO does not say that it flushes; what does not fit there is not."""
+    found = read_storage(_write(tmp_path, dlio(SAVES)))
+    assert found.write_is_upper_bound
+    assert "checkpoint save: the write of 80 s may be in the page cache of the node" in found.warnings[0]
+    assert "whether it was flushed is not said" in found.warnings[0]
+    assert not read_storage(_write(tmp_path, dlio(SAVES, host_memory_GB=[512.0]))).write_is_upper_bound
 
 
 def test_runs_without_saves_write_nan(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ def test_warnings_name_the_file(tmp_path: Path) -> None:
         ('{"tests": [{"Results": [[[[[[1]]]]]], "Options": 3}]}', "no phase that wrote or read"),
         ('{"metric": {"save_checkpoint_io_mean_GB_per_second": -1}, "num_hosts": 2}', "no phase that wrote or read"),
         ("Run status group 0 (all jobs):\n  WRITE: bw=1164MiB/s", "prints for people"),
+        ("OPERATION RESULT TYPE        FIRST DONE  LAST DONE\nWRITE     Elapsed ms : 1 2\n", "--csvfile"),
+        ("Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev", "no phase that wrote or read"),
         ('{"a":' * 5000, "nests too deep"),
         ("[" * 1_000_001, "more brackets"),
         ("{\n" * 100_000, "no result of a storage benchmark|ends before"),

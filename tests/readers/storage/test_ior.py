@@ -81,6 +81,30 @@ def test_a_summary_without_its_tests(tmp_path: Path) -> None:
     assert found.write_setting == (32, 4)
 
 
+def test_a_printed_summary_by_itself(tmp_path: Path) -> None:
+    """The table under "Summary of all tests" gives what the rows above it give: mean, scatter, writers and nodes."""
+    rows = read_storage(_write(tmp_path, IOR_TABLE))
+    header = IOR_TABLE[IOR_TABLE.index("Summary of all") : IOR_TABLE.index("write       42000")].rstrip()
+    more = "Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP API RefNum"
+    values = "42000.00   38000.00   40000.00    1632.99    2625.00    2375.00    2500.00     102.06   52.51667"
+    text = f"{header} {more}\nwrite  {values} NA NA 0 32 8 3 1 POSIX 0\n\nwrite  {values.replace('40000', '9')}\n"
+    found = read_storage(_write(tmp_path, text))
+    assert found[:3] == pytest.approx(rows[:3])
+    assert found.write_cv == pytest.approx(rows.write_cv, rel=1e-5)
+    assert (found.write_setting, found.files[0].phases[0].repetitions) == ((32, 4), 3)
+
+
+def test_a_long_write_without_a_flush_is_an_upper_bound(tmp_path: Path) -> None:
+    """52 s without -e are used with a warning; with -e there is none."""
+    without = read_storage(_write(tmp_path, IOR_TABLE.replace(" -e ", " ")))
+    assert without.write_is_upper_bound
+    assert any("an upper bound; repeat it with fsync" in warning for warning in without.warnings)
+    assert without.write_bandwidth_bytes_per_s == pytest.approx(40_000 * MIB)
+    flushed = read_storage(_write(tmp_path, IOR_TABLE))
+    assert not flushed.write_is_upper_bound
+    assert not any("upper bound" in warning for warning in flushed.warnings)
+
+
 def test_several_tests_of_one_run(tmp_path: Path) -> None:
     """A second test has options of its own; the one of most nodes counts."""
     second = IOR_TABLE[IOR_TABLE.index("TestID") : IOR_TABLE.index("Max Write")]

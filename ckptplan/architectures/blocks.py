@@ -121,8 +121,11 @@ def heads_of(config: Dimensions, *, own_size: bool = True) -> Heads:
             ("num_key_value_heads", "num_attention_heads"), f"{keys:,} does not divide the {queries:,} heads"
         )
     said = "head_dim" in config.values or "head_dim" in config.defaulted
-    size = config.maybe("head_dim") if own_size and said else None
-    return Heads(hidden, queries, keys, size or per_head(config, hidden, queries))
+    if not own_size or not said:
+        return Heads(hidden, queries, keys, per_head(config, hidden, queries))
+    size = config.maybe("head_dim") if config.has("head_dim") or config.defaulted.get("head_dim") else None
+    derived = size or per_head(config, hidden, queries)
+    return Heads(hidden, queries, keys, size or config.maybe("head_dim", derived) or derived)
 
 
 def per_head(

@@ -88,6 +88,10 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
     "llama4_text": ("use_qk_norm",),
 }
 
+# Groups of other models, and numbers of experts: given, and unknown to the family, they would be left out of the count.
+GROUPS = ("text_config", "llm_config", "language_config", "vision_config", "audio_config")
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
+
 
 @cache
 def defaults() -> Mapping[str, Mapping[str, Any]]:

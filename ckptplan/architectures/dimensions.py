@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ckptplan.architectures.class_facts import ADDING, ALIASES, ALWAYS, BOUNDS, MOST, MOST_LAYERS, NEVER_NULL, defaults
+from ckptplan.architectures.class_facts import (
+    ADDING,
+    ALIASES,
+    ALWAYS,
+    BOUNDS,
+    EXPERTS,
+    GROUPS,
+    MOST,
+    MOST_LAYERS,
+    NEVER_NULL,
+    defaults,
+)
 from ckptplan.errors import InputError, Place, Problem, printable
 
 MOST_PROBLEMS = 20
@@ -42,7 +53,11 @@ class Dimensions:
         value = self.value(key)
         if value is None and self.model_type in NEVER_NULL.get(key, ()):
             self.fault(key, "null, which this family does not allow", "write the number")
-        return derived if value is None else self._checked(key, value, least)
+        if value is not None:
+            return self._checked(key, value, least)
+        if derived is not None and not self._is_given(key):
+            self.assume(f"{key} = {derived} (derived)")
+        return derived
 
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false."""
@@ -104,21 +119,29 @@ class Dimensions:
         if first is not _ABSENT:
             return first
         taken = self.defaulted.get(key, default)
-        if taken is _ABSENT:
-            self.fault(key, "missing", f"{self.model_type or 'this group'} has no default for it")
-            return 1
         near = self._misspelt(key)
         if near:
             self.fault(near, f"is not known; is it {key}, which is missing?", "correct or delete the key")
+        if taken is _ABSENT:
+            if not near:
+                self.fault(key, "missing", f"{self.model_type or 'this group'} has no default for it")
+            return 1
         if taken is not None and (taken is not False or key == "tie_word_embeddings"):
-            note = f"{self.group_name}{key} = {str(taken).lower() if isinstance(taken, bool) else taken}"
-            if note not in self.assumed:
-                self.assumed.append(note)
+            self.assume(f"{key} = {str(taken).lower() if isinstance(taken, bool) else taken}")
         return taken
+
+    def assume(self, note: str) -> None:
+        """Keep what was taken for a key that is absent; the same is named once."""
+        if f"{self.group_name}{note}" not in self.assumed:
+            self.assumed.append(f"{self.group_name}{note}")
 
     def has(self, key: str) -> bool:
         """Whether the configuration gives the key, and not as null."""
         return any(self.values.get(name) is not None for name in (key, *self._names.get(key, ())))
+
+    def _is_given(self, key: str) -> bool:
+        """Whether the configuration gives the key, be it as null."""
+        return any(name in self.values for name in (key, *self._names.get(key, ())))
 
     def refuse(self, key: str, accepted: Iterable[Any], why: str) -> None:
         """A fault where the key is given with a value under which the tensors are not known."""
@@ -132,8 +155,18 @@ class Dimensions:
         if not any(problem.key == name for problem in self.problems):
             self.problems.append(Problem(message, Place(self.source) if self.source else None, name, hint))
 
-    def check_flags(self) -> None:
-        """A fault for each flag that adds tensors and was not asked for."""
+    def check_unread(self) -> None:
+        """A fault for each flag, group and number of experts that adds tensors and was not asked for."""
+        known = self._read | self.defaulted.keys() | {name for key in self._read for name in self._names.get(key, ())}
+        family = self.model_type or "this family"
+        for key in GROUPS:
+            if key not in known and isinstance(self.values.get(key), Mapping) and self.values[key]:
+                hint = "name the model_type of the whole model, or the config.json of the language model by itself"
+                self.fault(key, f"a group that {family} does not have: what it says would be left out", hint)
+        for key in EXPERTS:
+            given = self.values.get(key)
+            if key not in known and isinstance(given, int) and int(given) > 1:
+                self.fault(key, f"{shown(given)} experts, which {family} does not have", "is model_type right?")
         always = ALWAYS.get(self.model_type, ())
         for key in ADDING:
             given = self.values.get(key)
@@ -175,7 +208,7 @@ class Dimensions:
     def _checked(self, key: str, value: Any, least: int) -> int:
         most = BOUNDS.get(key, MOST)
         if value is None:
-            self.fault(key, "null, where a number is needed", "write the number, or leave the key out for the default")
+            self.fault(key, "null, where a number is needed", "write the number that the model has")
         elif not _is_integer(value):
             self.fault(key, f"{shown(value)} is not a whole number", "write it without quotes, point or exponent")
         elif not least <= value <= most:

@@ -9,6 +9,7 @@ from ckptplan.architectures.blocks import Draft
 from ckptplan.architectures.decoder import DECODERS, Decoder, decoder
 from ckptplan.architectures.dimensions import PARAMETERS, Dimensions, shown
 from ckptplan.architectures.mixtures import MIXTURES, experts_feed, minimax_m2_feed
+from ckptplan.architectures.model_classes import check_classes, family_of
 from ckptplan.architectures.stacked_experts import gpt_oss_feed, granite_feed, llama4_feed
 from ckptplan.cost.architecture import Architecture, Quantization
 from ckptplan.errors import InputError, Place, Problem
@@ -85,7 +86,8 @@ def architecture(config: Mapping[str, Any], source: str = "") -> Architecture:
         raise InputError(_unknown(name, config, source))
     dimensions = Dimensions(config, name, source)
     draft = FAMILIES[name](dimensions)
-    dimensions.check_flags()
+    dimensions.check_unread()
+    check_classes(dimensions, draft.tied, FAMILIES)
     quantization = _quantization(dimensions)
     dimensions.check()
     return Architecture(
@@ -106,7 +108,9 @@ def _unknown(name: object, config: Mapping[str, Any], source: str) -> Problem:
     place = Place(source) if source else None
     if name is None:
         found = "missing: it names the family of the model"
-        hint = "is this the config.json of a model?" if not config.get("architectures") else PARAMETERS
+        family = family_of(config.get("architectures"), FAMILIES)
+        hint = f'add "model_type": "{family or "llama"}"'
+        hint = hint if family else f"{hint}, or what the family is; is this the config.json of a model?"
         return Problem(found, place, "model_type", hint)
     from difflib import get_close_matches  # only an error needs it
 

@@ -142,7 +142,8 @@ def falcon(config: Dimensions) -> Draft:
     """Falcon: key-value heads and norms follow from three flags."""
     new, parallel = config.flag("new_decoder_architecture"), config.flag("parallel_attn")
     queries = config.size("num_attention_heads")
-    given = config.maybe("num_kv_heads", queries) or 1
+    read = new or config.has("num_kv_heads")  # it has no say in the first architecture
+    given = (config.maybe("num_kv_heads", queries) if read else None) or 1
     h = _heads(
         config, "hidden_size", "num_attention_heads", given if new else 1 if config.flag("multi_query") else None
     )

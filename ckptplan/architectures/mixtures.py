@@ -40,6 +40,9 @@ def after_the_first(config: Dimensions, layers: int) -> tuple[int, ...]:
     config.refuse("moe_layer_freq", (1,), "experts in some of the layers only are not known in this family")
     kinds = config.words("mlp_layer_types", layers, ("dense", "sparse"))
     first = config.count("first_k_dense_replace", 1)
+    if first > layers and "first_k_dense_replace" in config.values:
+        said = f"{first:,} dense layers, but the model has {layers:,}"
+        config.contradiction(("first_k_dense_replace", "num_hidden_layers"), said)
     if kinds is None:
         return tuple(range(min(first, layers), layers))
     sparse = tuple(n for n, kind in enumerate(kinds) if kind == "sparse")

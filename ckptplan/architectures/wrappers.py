@@ -15,7 +15,7 @@ from ckptplan.architectures.blocks import (
     per_head,
     single,
 )
-from ckptplan.architectures.dimensions import Dimensions
+from ckptplan.architectures.dimensions import Dimensions, shown
 from ckptplan.cost.architecture import TensorKind, Tensors
 
 _VISION, _PROJECTOR = TensorKind.VISION, TensorKind.PROJECTOR
@@ -38,7 +38,7 @@ def _language(
         text.fault("model_type", f"is not {text_type}, the language model of {config.model_type}")
     text.values = {**text.values, "tie_word_embeddings": _tied(config, text)}
     draft = build(text)
-    text.check_flags()
+    text.check_unread()
     return draft._replace(family=config.model_type, tensors=[t._replace(name=rename(t.name)) for t in draft.tensors])
 
 
@@ -66,8 +66,11 @@ def gemma3(build: Callable[[Dimensions], Draft]) -> Callable[[Dimensions], Draft
     def family(config: Dimensions) -> Draft:
         draft = _language(config, "gemma3_text", build, _behind("language_model."))
         vision = config.group("vision_config", "siglip_vision_model")
-        if vision.values.get("vision_use_head") is not False:
-            vision.fault("vision_use_head", "is not false: the pooling head of the tower is not known")
+        use_head = vision.values.get("vision_use_head", True)
+        if use_head is not False:
+            said = f"{shown(use_head)}" if "vision_use_head" in vision.values else "missing, which means true"
+            hint = 'Gemma 3 as published has none: write "vision_use_head": false'
+            vision.fault("vision_use_head", f"{said}: the pooling head of the tower is not known", hint)
         hidden = vision.size("hidden_size")
         text = next(t.shape[1] for t in draft.tensors if t.kind is TensorKind.EMBEDDING)
         tensors = [

@@ -194,7 +194,129 @@ def test_absent_keys_mean_what_the_class_takes():
     assert "vocab_size = 32000" in assumed
     assert "tie_word_embeddings = false" in assumed
     assert not any("hidden_size" in note for note in assumed)
-    assert architecture(_llama3(4096, 14336, 32, 32)).assumed == ()
+    assert architecture(_llama3(4096, 14336, 32, 32, head_dim=128)).assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "note"),
+    [
+        ({"model_type": "llama", "num_attention_heads": 32}, "num_key_value_heads = 32 (derived)"),
+        ({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}, "head_dim = 128 (derived)"),
+        ({"model_type": "phi3", "num_attention_heads": 32}, "num_key_value_heads = 32 (derived)"),
+        (GPT2, "n_inner = 3072 (derived)"),
+        ({"model_type": "falcon", "hidden_size": 4544, "num_attention_heads": 71}, "ffn_hidden_size = 18176 (derived)"),
+        (
+            {"model_type": "falcon", "new_decoder_architecture": True, "num_attention_heads": 71, "hidden_size": 4544},
+            "num_kv_heads = 71 (derived)",
+        ),
+    ],
+)
+def test_what_follows_for_an_absent_key_is_named(config, note):
+    """An absent key whose value follows from others is named with it; one that is given, be it as null, is not."""
+    key = note.partition(" = ")[0]
+    assert note in architecture(config).assumed
+    assert not any(said.startswith(f"{key} = ") for said in architecture({**config, key: None}).assumed)
+
+
+def test_keys_without_a_say_are_not_named():
+    """Falcon with one key-value head for all does not ask how many there are."""
+    notes = architecture({"model_type": "falcon", "multi_query": True}).assumed
+    assert not any(note.startswith("num_kv_heads") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "said"),
+    [
+        (_llama3(4096, 14336, 32, 32, text_config={"hidden_size": 8}), "text_config", "llama does not have"),
+        (_llama3(4096, 14336, 32, 32, vision_config={"hidden_size": 8}), "vision_config", "llama does not have"),
+        ({"model_type": "gemma3", "audio_config": {"hidden_size": 8}}, "audio_config", "gemma3 does not have"),
+        (
+            {"model_type": "gemma3", "text_config": {"vision_config": {"hidden_size": 8}}},
+            "text_config.vision_config",
+            "gemma3_text does not have",
+        ),
+        (_llama3(4096, 14336, 32, 32, num_local_experts=8), "num_local_experts", "8 experts"),
+        ({"model_type": "qwen3", "num_experts": 128}, "num_experts", "128 experts"),
+        (
+            {**DEEPSEEK_V3, "first_k_dense_replace": 62},
+            "first_k_dense_replace",
+            "62 dense layers, but",
+        ),
+        ({**GPT2, "architectures": ["MixtralForCausalLM"]}, "architectures", "of the family mixtral"),
+        (_llama3(8, 8, 1, 8, architectures=["LlamaForSequenceClassification"]), "architectures", "another head"),
+        (_llama3(8, 8, 1, 8, architectures=["LlamaForTokenClassification"]), "architectures", "another head"),
+        (_llama3(8, 8, 1, 8, architectures=["LlamaModel"]), "architectures", "no output matrix"),
+        (_llama3(8, 8, 1, 8, architectures=[["LlamaForCausalLM"]]), "architectures", "not a list of names"),
+        (_llama3(8, 8, 1, 8, architectures={"a": 1}), "architectures", "not a list of names"),
+        (_llama3(8, 8, 1, 8, architectures="MistralForCausalLM"), "architectures", "of the family mistral"),
+    ],
+)
+def test_what_would_be_left_out_is_refused(config, key, said):
+    """Groups, experts and classes that are not those of the family are refused, none of them ignored."""
+    assert said in _faults(config)[key].message
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"text_config": None},
+        {"vision_config": {}},
+        {"num_local_experts": 1},
+        {"num_experts": None},
+        {"architectures": None},
+        {"architectures": ["LlamaForCausalLM"]},
+        {"architectures": "LlamaForCausalLM"},
+    ],
+)
+def test_keys_that_say_nothing_are_left_aside(more):
+    """Null, an empty group, one expert and the class of the family change nothing and are not named."""
+    plain = _llama3(4096, 14336, 32, 32)
+    assert architecture({**plain, **more}) == architecture(plain)
+
+
+def test_all_layers_may_be_dense():
+    """As many dense layers as there are is the last number that is taken."""
+    assert architecture({**DEEPSEEK_V3, "first_k_dense_replace": 61}).experts is None
+
+
+def test_a_class_that_is_not_known_is_named():
+    """A class of nobody's family may hold other tensors: it is said what was taken for granted."""
+    config = _llama3(4096, 14336, 32, 32, architectures=["MyOwn\x1bForCausalLM"])
+    (note,) = [note for note in architecture(config).assumed if "MyOwn" in note]
+    assert note.endswith("has the tensors of llama")
+    assert note.isprintable()
+
+
+def test_a_bare_class_with_a_tied_head_is_counted():
+    """Without a head of its own a model has the same parameters as with a tied one."""
+    assert architecture({**GPT2, "architectures": ["GPT2Model"]}).total == 124_439_808
+
+
+def test_a_missing_family_is_asked_for_by_name():
+    """The hint is the very key, with the family of the class where one is known."""
+    keys = {"hidden_size": 4096}
+    assert '"model_type": "mixtral"' in _faults({**keys, "architectures": ["MixtralForCausalLM"]})["model_type"].hint
+    assert '"model_type": "llama"' in _faults(keys)["model_type"].hint
+
+
+def test_null_does_not_hint_at_a_default():
+    """The default of the class is another model: the number is asked for."""
+    assert "default" not in _faults(_llama3(None, 14336, 32, 32))["hidden_size"].hint
+
+
+def test_slips_in_groups_without_defaults_are_named():
+    """A key that is almost the missing one is shown, though the group has no defaults."""
+    vision = {"hidden_sise": 1152, "vision_use_head": False}
+    faults = _faults({"model_type": "gemma3", "text_config": {"hidden_size": 64}, "vision_config": vision})
+    assert "hidden_size, which is missing" in faults["vision_config.hidden_sise"].message
+    assert "vision_config.hidden_size" not in faults
+
+
+def test_an_absent_head_of_a_tower_is_called_missing():
+    """The message says that the key is absent, and the hint what to write."""
+    faults = _faults({"model_type": "gemma3", "text_config": {"hidden_size": 64}, "vision_config": {"hidden_size": 8}})
+    assert "missing" in faults["vision_config.vision_use_head"].message
+    assert '"vision_use_head": false' in faults["vision_config.vision_use_head"].hint
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,12 @@ def test_tensors(name):
 
 
 @pytest.mark.parametrize("name", TRUTH)
+def test_the_class_of_every_model_is_known(name):
+    """No class of the collection is taken for another family, or for one that nobody knows."""
+    assert not any("has the tensors of" in note for note in _model(name).assumed)
+
+
+@pytest.mark.parametrize("name", TRUTH)
 def test_counts(name):
     """Totals, active parameters, buffers, and every part that the collection counts."""
     model, counts = _model(name), TRUTH[name]["counts"]

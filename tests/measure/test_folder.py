@@ -30,6 +30,22 @@ def test_the_folder_and_its_files_go(tmp_path: Path) -> None:
     assert _names(tmp_path) == ["other"]
 
 
+def test_a_folder_without_a_name_is_said() -> None:
+    """An empty name, as an unset variable gives, is called that."""
+    with pytest.raises(InputError, match="the name of the folder is empty"), own_folder(""):
+        pass
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no /proc")
+def test_a_place_that_takes_no_folder_is_not_called_missing() -> None:
+    """/proc is there, but no folder can be made in it."""
+    with (
+        pytest.raises(InputError, match="/proc cannot be written to: no folder can be made there"),
+        own_folder("/proc"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, MemoryError])
 def test_it_goes_after_any_error(tmp_path: Path, error: type[BaseException]) -> None:
     """An exception of any kind passes through and leaves nothing."""

@@ -13,14 +13,13 @@ from ckptplan.errors import InputError
 from ckptplan.measure import reading, storage, writing
 from ckptplan.measure.blocks import PAGE_BYTES, Blocks
 from ckptplan.measure.folder import own_folder
-from ckptplan.measure.host import FileSystem, HostMemory
+from ckptplan.measure.host import HostMemory
 from ckptplan.measure.reading import Past, read_round, resident_share
 from ckptplan.measure.storage import Setting, fitting, measure_storage
 from ckptplan.measure.writing import WriteRound, WriterTime, file_name, write_round
 from tests.measure.clocks import ticking
 
 SMALL = Setting(writers=2, size_bytes=3 * PAGE_BYTES + 5, block_bytes=PAGE_BYTES, repeats=2)
-LARGE_MEMORY = HostMemory(1e12, 1e12, 2e11)
 
 
 def _names(folder: Path) -> list[str]:
@@ -190,29 +189,6 @@ def test_blocks_that_do_not_fit_memory_are_refused(tmp_path: Path, monkeypatch: 
     with pytest.raises(InputError, match="more than a quarter"):
         measure_storage(str(tmp_path), Setting(1000, PAGE_BYTES, 1 << 30, 1), clock=ticking())
     assert _names(tmp_path) == []
-
-
-def _found(tmp_path: Path, **changes: Any) -> storage.StorageMeasured:
-    return measure_storage(str(tmp_path), SMALL, clock=ticking())._replace(memory=LARGE_MEMORY, **changes)
-
-
-def test_doubts_name_memory_layers_caches_and_short_runs(tmp_path: Path) -> None:
-    """What keeps the figures from being those of storage is said; a long run on a disk past the cache has no doubt."""
-    disk = FileSystem("ext4", "/dev/sda", "/")
-    found = _found(tmp_path, file_system=disk, past=Past.DROPPED)
-    short, burst = storage.doubts(found)
-    assert short.startswith("a repetition took ")
-    assert burst.startswith("the burst is what memory took")
-    tmpfs = storage.doubts(found._replace(file_system=FileSystem("tmpfs")))
-    assert "this is memory, not storage" in tmpfs[0]
-    served = storage.doubts(found._replace(file_system=FileSystem("nfs4")))
-    assert any("the servers of nfs4" in note for note in served)
-    assert "layer of a container" in storage.doubts(found._replace(file_system=FileSystem("overlay")))[0]
-    assert "left out of the block" in storage.doubts(found._replace(past=Past.CACHE))[-1]
-    long = found._replace(
-        seconds=storage.Repeats((31.0,)), setting=SMALL._replace(direct=True, size_bytes=10**9), past=Past.DIRECT
-    )
-    assert storage.doubts(long) == ()
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +36,7 @@ def _program(folder: Path, body: str) -> str:
 
 def test_fio_is_told_what_a_save_does() -> None:
     """Sizes, writers, a flush at the end of writing, and data that does not compress."""
-    told = arguments(SMALL, "write")
+    told = arguments(SMALL, "write", "/mnt/a:b")
     wanted = (
         "--rw=write",
         "--size=1048576",
@@ -43,11 +45,12 @@ def test_fio_is_told_what_a_save_does() -> None:
         "--end_fsync=1",
         "--refill_buffers",
         "--direct=0",
+        "--directory=/mnt/a\\:b",
     )
     for option in wanted:
         assert option in told
-    assert "--end_fsync=1" not in arguments(SMALL, "read")
-    assert "--direct=1" in arguments(SMALL._replace(direct=True), "read")
+    assert "--end_fsync=1" not in arguments(SMALL, "read", "/mnt")
+    assert "--direct=1" in arguments(SMALL._replace(direct=True), "read", "/mnt")
 
 
 @pytest.mark.parametrize(
@@ -124,9 +127,55 @@ def test_fio_ends_with_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         os.kill(ended[0], 0)
 
 
+@pytest.mark.parametrize("body", ["sys.exit(1)", "print('{}')", "import time; time.sleep(600)"])
+def test_fio_runs_in_the_folder_of_the_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Whatever fio makes where it runs lies in that folder, and is gone with it, after an error and Ctrl-C too."""
+    seen = tmp_path / "seen"
+    program = _program(
+        tmp_path, f"open('ckptplan.0', 'w').close(); open({str(seen)!r}, 'w').write(os.getcwd()); {body}"
+    )
+    monkeypatch.setattr(with_fio, "fio_program", lambda: program)
+    if "sleep" in body:
+        monkeypatch.setattr(with_fio.subprocess, "Popen", _interrupted_after(seen))
+    here, target = tmp_path / "here", tmp_path / "target"
+    here.mkdir()
+    target.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises((InputError, KeyboardInterrupt)):
+        measure_with_fio(str(target), SMALL, fio_rates)
+    assert seen.read_text(encoding="utf-8").startswith(f"{target}/.ckptplan-measure-")
+    assert [*here.iterdir(), *target.iterdir()] == []
+
+
+def _interrupted_after(seen: Path) -> Any:
+    """A Popen that is interrupted once the program that it runs has written a file."""
+
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def communicate(self, *_: object, **__: object) -> tuple[bytes, bytes]:
+            while not (seen.exists() and seen.read_text(encoding="utf-8")):
+                assert self.poll() is None
+            raise KeyboardInterrupt
+
+    return Interrupted
+
+
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_the_real_fio(tmp_path: Path) -> None:
-    """Where fio is installed, it writes and reads with these options, and nothing is left."""
+@pytest.mark.parametrize("name", ["folder", "a:b c", "${HOME}%d;#,"])
+def test_the_real_fio_writes_nowhere_else(tmp_path: Path, name: str) -> None:
+    """Started in another folder, its files lie in the one that it was given, whatever characters that has."""
+    here, target = tmp_path / "here", tmp_path / name
+    here.mkdir()
+    target.mkdir()
+    command = ["fio", *arguments(with_fio._whole_blocks(SMALL), "write", str(target))]
+    subprocess.run(command, cwd=here, check=True, capture_output=True)
+    assert sorted(path.name for path in target.iterdir()) == ["ckptplan.0", "ckptplan.1"]
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_the_real_fio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where fio is installed, it writes and reads with these options, and nothing is left, here neither."""
+    monkeypatch.chdir(tmp_path)
     found = measure_with_fio(str(tmp_path), SMALL, fio_rates)
     assert len(found.sustained.values) == 2
     assert len(found.writers.values) == 4

@@ -56,6 +56,11 @@ SAVED = SavingMeasured(
 FIGURES = StorageFigures(1e9, 8e9, 3.2e10, None, 6.4e10, 0.05, None, (32, 4), (32, 4), (), ())
 
 
+def _said(text: str) -> str:
+    """The comments of a block, each unwrapped."""
+    return "\n".join(line.strip() for line in text.splitlines() if "#" in line).replace("\n#   ", " ")
+
+
 def _spec(storage: str = "", save: str = "save: [{mode: sharded, stall: 1 s}]\n") -> Spec:
     return read_spec(f"{REST}{storage}{save}".encode(), "run.yaml")
 
@@ -65,7 +70,7 @@ def test_one_node_gives_its_own_rates_only() -> None:
     block = measured_block(MEASURED, whole=False)
     assert set(block.keys) == {"write_bandwidth_per_node", "write_bandwidth_per_writer"}
     assert "write_bandwidth_per_node: {mean: 8 GB/s, cv: 0.12}" in block.text
-    assert "# this node read 6 GB/s" in block.text
+    assert "# this node read 6 GB/s; read_bandwidth is that of all nodes together" in _said(block.text)
     storage = _spec(block.text).scenario.storage
     assert storage.write_bandwidth_per_node_bytes_per_s == 8e9
     assert storage.write_bandwidth_per_writer_bytes_per_s == 1e9
@@ -73,10 +78,29 @@ def test_one_node_gives_its_own_rates_only() -> None:
 
 def test_a_node_that_is_all_gives_all() -> None:
     """Aggregate, peak and read bandwidth are in the block, and are read by a spec."""
-    storage = _spec(measured_block(MEASURED, whole=True).text).scenario.storage
+    direct = MEASURED._replace(setting=MEASURED.setting._replace(direct=True))
+    storage = _spec(measured_block(direct, whole=True).text).scenario.storage
     assert storage.write_bandwidth_bytes_per_s == 8e9
     assert storage.peak_write_bandwidth_bytes_per_s == 2e10
     assert storage.read_bandwidth_bytes_per_s == 6e9
+
+
+def test_a_burst_that_memory_took_is_no_peak() -> None:
+    """8 GB that the page cache may hold unwritten say nothing of a peak of storage: a comment says so instead."""
+    block = measured_block(MEASURED, whole=True)
+    assert "peak_write_bandwidth" not in block.keys
+    assert "# no peak_write_bandwidth: the burst of 20 GB/s is what memory took" in _said(block.text)
+    assert _spec(block.text).scenario.storage.peak_write_bandwidth_bytes_per_s is None
+
+
+def test_comments_fit_a_narrow_screen() -> None:
+    """No comment is wider than 60 columns, and every line of one is a comment."""
+    storage = measured_block(MEASURED, whole=False).text
+    saves = saving_block(SAVED._replace(is_gpu=False, file_system=FileSystem("tmpfs")), 5e10)
+    for text in (storage, saves, imported_block(FIGURES._replace(write_is_upper_bound=True)).text):
+        assert max(map(len, text.splitlines())) <= 60
+        assert any(line.startswith("  #   ") for line in text.splitlines())
+        _spec(text) if text.startswith("storage") else _spec(save=text)
 
 
 def test_a_rate_of_the_page_cache_is_in_no_block() -> None:
@@ -122,14 +146,37 @@ def test_imported_figures() -> None:
     assert "# one node read 5 GB/s" in imported_block(one_node).text
 
 
+def test_writes_that_nobody_flushed_are_marked_in_the_block() -> None:
+    """Beside the keys stands that they are an upper bound; flushed ones need no word."""
+    marked = "# not known to be flushed: the writes may be in the page cache of the node, an upper bound"
+    assert marked in _said(imported_block(FIGURES._replace(write_is_upper_bound=True)).text)
+    assert marked not in _said(imported_block(FIGURES).text)
+
+
 def test_a_save_is_scaled_to_the_plan() -> None:
     """Measured with 1 GB, planned with 3 GB: times are three times as long, the speed is the same."""
     text = saving_block(SAVED, 3e9)
     save = _spec(save=text).scenario.saves[0]
     assert (save.stall_s, save.flush_s) == pytest.approx((0.15, 3.0))
     assert save.training_speed_while_flushing == 0.8
-    assert "scaled from 1 GB of each writer, as measured, to 3 GB" in text
-    assert "the flush of one node by itself" in text
+    assert "# times scaled from 1 GB of each writer, as measured, to 3 GB" in _said(text)
+    assert "the flush of one node by itself" in _said(text)
+    assert "caution" not in text
+
+
+def test_a_save_scaled_far_is_cautioned() -> None:
+    """More than ten times the bytes that were measured may end in no buffer."""
+    assert "caution" not in saving_block(SAVED, 1e10)
+    text = saving_block(SAVED, 5e10)
+    assert "# caution: 50 times what was measured, in a flush of 1 s" in _said(text)
+
+
+def test_a_save_without_a_plan_is_for_what_was_measured() -> None:
+    """The times are as measured, and the block says which bytes they are for."""
+    text = saving_block(SAVED, None)
+    save = _spec(save=text).scenario.saves[0]
+    assert (save.stall_s, save.flush_s) == pytest.approx((0.05, 1.0))
+    assert "# times are for 1 GB of each writer, as measured; give --spec to have them for its shards" in _said(text)
 
 
 def test_a_save_of_all_on_gpus_needs_no_comment() -> None:
@@ -137,9 +184,16 @@ def test_a_save_of_all_on_gpus_needs_no_comment() -> None:
     assert "#" not in saving_block(SAVED, 1e9, whole=True)
 
 
+def test_a_copy_within_host_memory_is_no_stall() -> None:
+    """Where no GPU took part the stall is a comment, and a plan computes it from the link of the GPU."""
+    text = saving_block(SAVED._replace(is_gpu=False), 1e9)
+    assert "# no stall: measured was a copy within host memory (0.05 s)" in _said(text)
+    save = _spec(save=text).scenario.saves[0]
+    assert (save.stall_s, save.flush_s) == (None, pytest.approx(1.0))
+
+
 def test_an_unknown_slow_down_is_left_out() -> None:
-    """Where the speed is not known, and no GPU took part, the block says so by a comment and a missing key."""
-    text = saving_block(SAVED._replace(speed=None, is_gpu=False), 1e9)
+    """Where the speed is not known, the key is missing."""
+    text = saving_block(SAVED._replace(speed=None), 1e9)
     assert "training_speed" not in text
-    assert "give copy_bandwidth" in text
     assert _spec(save=text).scenario.saves[0].training_speed_while_flushing is None

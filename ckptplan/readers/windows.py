@@ -11,7 +11,7 @@ from ckptplan.readers.files import refused
 from ckptplan.readers.moments import watched
 from ckptplan.readers.stamps import Clock, Flags
 
-OUTSIDE = "runs outside of --since and --until"
+OUTSIDE = "outside of --since and --until"
 
 
 class Window(NamedTuple):

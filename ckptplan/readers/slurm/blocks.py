@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckptplan.readers.files import open_record, refused
 from ckptplan.readers.slurm.columns import LONGEST_HEADER, MOST_COLUMNS, Header, header_of
@@ -159,3 +160,15 @@ def _of_one_byte(block: bytes, delimiter: bytes) -> tuple[bytes, bytes]:
     if free is None:
         block, free = block.replace(_STAND_INS[0], b" "), _STAND_INS[0]
     return block.replace(delimiter, free), free
+
+
+def begin_with_a_digit(column: Any) -> NDArray[np.bool_]:
+    """Which cells of a binary column do."""
+    if len(column) == 0:
+        return np.zeros(0, bool)
+    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    if len(data) == 0:
+        return np.zeros(len(column), bool)
+    first = data[np.minimum(ends[:-1], len(data) - 1)]
+    return np.asarray((np.diff(ends) > 0) & (first >= ord("0")) & (first <= ord("9")))

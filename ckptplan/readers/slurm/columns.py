@@ -16,6 +16,13 @@ _FREE = {
 _LISTS = {"nodelist", "reqnodes", "alloctres", "reqtres", "allocgres", "reqgres", "flags", "licenses"}  # hold commas
 _DELIMITED = re.compile(r"[A-Za-z][A-Za-z0-9_]*?([^A-Za-z0-9_\s(){}:%./-]\S{0,7}?|\t|[:/.-]{1,8})[A-Za-z]")
 _JOB = ("jobid", "jobidraw")
+# Names that Slurm gives to columns, and nobody else: two of them show that a table is of sacct.
+_SLURMS = frozenset(
+    (
+        "jobidraw", "jobname", "exitcode", "derivedexitcode", "elapsedraw", "timelimit", "timelimitraw", "nnodes",
+        "allocnodes", "alloctres", "reqtres", "alloccpus", "ncpus", "nodelist", "eligible", "cputimeraw",
+    )
+)  # fmt: skip
 
 
 class Header(NamedTuple):
@@ -62,6 +69,13 @@ def _delimiter(text: str) -> str | None:
 def is_sacct(header: Header | None) -> bool:
     """Whether a header has a job and its state."""
     return header is not None and any(name in header.names for name in _JOB) and "state" in header.names
+
+
+def lacks_state(header: Header | None) -> bool:
+    """Whether a header is one of sacct, but does not say how jobs ended."""
+    if header is None or "state" in header.names or not any(name in header.names for name in _JOB):
+        return False
+    return len(_SLURMS & set(header.names)) > 1
 
 
 def is_fixed_width(head: bytes) -> bool:

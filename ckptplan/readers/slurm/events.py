@@ -7,18 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckptplan.fit.record import FailureRecord, LeftOut, Outages, Outcome, Recoveries
+from ckptplan.fit.record import FailureRecord, LeftOut, Outages, Outcome
 from ckptplan.readers.files import TextLines, refused
+from ckptplan.readers.moments import Spans, spans
+from ckptplan.readers.report import repairs
 from ckptplan.readers.slurm.columns import MOST_COLUMNS, Header, header_of
 from ckptplan.readers.slurm.jobs import IS_MAINTENANCE, MAINTENANCE
 from ckptplan.readers.slurm.options import SlurmOptions, slurm_options
-from ckptplan.readers.slurm.words import counted, sentences
-from ckptplan.readers.stamps import Flags, as_text, clock, is_repeated, parse_stamps, to_utc
+from ckptplan.readers.slurm.words import counted, first_taken, sentences
+from ckptplan.readers.stamps import Clock, Flags, Floats, as_text, clock, parse_stamps
+from ckptplan.readers.windows import OUTSIDE, asked_window
 
 COMMAND = "sacctmgr -P show event All_Time=Yes format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User"
 MOST_EVENTS = 5_000_000
 _DOWN = ("DOWN", "FAIL", "ERROR", "NOT_RESPONDING", "NO_RESPOND")
 _ASIDE = ("DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE", "RESERVED", "PLANNED", "POWERED_DOWN", "POWER_DOWN")
+TORN = "torn (too few or too many fields)"
 _LONGEST_CAUSE = 60
 _MOST_CAUSES = 200  # the rarer reasons of more are one cause
 
@@ -70,7 +74,7 @@ def read(path: str | Path, options: Any = None) -> FailureRecord:
             raise refused(path, f"more than {MOST_EVENTS:,} events", "cut it into several by Start= and End=")
     if rows == 0:
         raise refused(path, "no events: the table holds its header alone", f"widen the time: {COMMAND}")
-    left = {"torn lines (too few or too many fields)": torn}
+    left = {TORN: torn}
     record = _judged(name, events, own, left)
     said = (*lines.warnings(), *record.warnings)
     return record._replace(rows=rows + lines.too_long, left_out=(*lines.left_out(), *record.left_out), warnings=said)
@@ -94,36 +98,63 @@ def _event(text: str, header: Header) -> _Event | None:
 def _judged(name: str, events: list[_Event], options: SlurmOptions, left: dict[str, int]) -> FailureRecord:
     by = clock(options.zone)
     stamps = [parse_stamps([getattr(event, part) for event in events]) for part in ("start", "end")]
-    start, end = (to_utc(each, by) for each in stamps)
+    found = spans(stamps[0], stamps[1], None, by)
+    start, end = found.start_s, found.end_s
     ends = np.array([event.end in ("Unknown", "None", "", "N/A") for event in events], bool)
     nodes = np.array([bool(event.node) for event in events], bool)
     keep: Flags = nodes & np.isfinite(start) & (ends | np.isfinite(end)) & ~(end < start)
-    left["events of the whole cluster, not of a node"] = int((~nodes).sum())
-    left["rows with a time that is none"] = int((nodes & ~(np.isfinite(start) & (ends | np.isfinite(end)))).sum())
-    left["rows that end before they start"] = int((nodes & (end < start)).sum())
-    known = np.concatenate([start, end])
-    known = known[np.isfinite(known)]
-    report = options.report_s if options.report_s is not None else (float(known.max()) if len(known) else np.nan)
+    left["of the whole cluster, not of a node"] = int((~nodes).sum())
+    left["with a time that is none"] = int((nodes & ~(np.isfinite(start) & (ends | np.isfinite(end)))).sum())
+    left["with an end before the start"] = int((nodes & (end < start)).sum())
     merged, continued = _continued([events[i] for i in np.flatnonzero(keep)], start[keep], end[keep])
-    left["rows that continue an outage of the row before"] = continued
-    outages, warnings = _outages(merged, options, (float(known.min()) if len(known) else np.nan, report))
+    left["continuing an outage of the row before"] = continued
+    known = np.concatenate([start, end])
+    window = _window(known[np.isfinite(known)], options, by, name)
+    inside = [outage for outage in merged if window.from_s <= outage.start_s <= window.until_s]
+    left[OUTSIDE] = len(merged) - len(inside)
+    outages, warnings = _outages(inside, merged, options, window)
     facts = [
         "DOWN and FAIL are failures; DRAIN, MAINT and the like, and reasons with one of these words, are maintenance: "
         + ", ".join(MAINTENANCE),
-        f"outages without an end last until {as_text(report, by)}, "
-        + ("as given" if options.report_s is not None else "the latest time of the record"),
+        f"outages without an end last until {as_text(window.until_s, by)}, "
+        + ("as given" if window.given else "the latest time of the record"),
     ]
     zoned = bool(stamps[0].zoned.all())
     if options.zone is None and not zoned:
         facts.append("stamps have no zone and were read as UTC; --tz names another")
-    twice = int((is_repeated(stamps[0].seconds, by) & ~stamps[0].zoned).sum())
-    if twice:
-        warnings.append(f"{counted(twice)} in an hour that came twice when clocks were put back: the first was taken")
+    said = _of_clocks(found)
     reasons = tuple(LeftOut(reason, rows) for reason, rows in left.items() if rows)
     return FailureRecord(
-        name, "Slurm sacctmgr show event", len(events) + left["torn lines (too few or too many fields)"], reasons,
-        outages, True, None if zoned else by.name, sentences(warnings), sentences(facts), _repairs(outages),
+        name, "Slurm sacctmgr show event", len(events) + left[TORN], reasons, outages, True,
+        None if zoned else by.name, sentences([*warnings, *said[0]]), sentences([*facts, *said[1]]), repairs(outages),
     )  # fmt: skip
+
+
+class _Watched(NamedTuple):
+    """From when to when nodes were watched."""
+
+    from_s: float
+    until_s: float
+    given: bool  # its end
+
+
+def _window(known_s: Floats, options: SlurmOptions, by: Clock, path: str) -> _Watched:
+    """As it was asked for, else from the first to the last time of the record."""
+    first, last = (float(known_s.min()), float(known_s.max())) if len(known_s) else (np.nan, np.nan)
+    asked = asked_window(options.watched_from, options.watched_until, first, by, path)
+    until = options.report_s if np.isinf(asked.until_s) else asked.until_s
+    begin = first if np.isinf(asked.from_s) else asked.from_s
+    return _Watched(begin, last if until is None else until, until is not None)
+
+
+def _of_clocks(found: Spans) -> tuple[list[str], list[str]]:
+    """Warnings and facts of hours that came twice or never."""
+    warnings, facts = first_taken(found.twice), []
+    if found.skipped:
+        warnings.append(f"{counted(found.skipped, 'time')} in an hour that clocks skipped: is it the right --tz?")
+    if found.decided:
+        facts.append(f"{counted(found.decided)} in an hour that came twice, decided by the end")
+    return warnings, facts
 
 
 class _Outage(NamedTuple):
@@ -168,21 +199,22 @@ def _cause(event: _Event) -> str:
     return (reason or event.state.rstrip("*").lower() or "unknown")[:_LONGEST_CAUSE]
 
 
-def _outages(found: list[_Outage], options: SlurmOptions, window: tuple[float, float]) -> tuple[Outages, list[str]]:
-    names = tuple(sorted({outage.node for outage in found}))
+def _outages(
+    found: list[_Outage], everywhere: list[_Outage], options: SlurmOptions, window: _Watched
+) -> tuple[Outages, list[str]]:
+    """Outages within the window; nodes that were away at its begin are watched from when they came back."""
+    names = tuple(sorted({outage.node for outage in everywhere}))
     place = {name: number for number, name in enumerate(names)}
-    warnings = []
-    units = options.nodes or len(names)
-    if options.nodes is None:
+    units, warnings = _units(len(names), options)
+    from_s = np.full(len(names) + 1, window.from_s)  # the last one is that of nodes without a name
+    for outage in everywhere:
+        if outage.start_s < window.from_s < outage.end_s:
+            from_s[place[outage.node]] = max(from_s[place[outage.node]], min(outage.end_s, window.until_s))
+    away = int((from_s > window.from_s).sum())
+    if away:
         warnings.append(
-            f"the record names the {counted(len(names), 'node')} that had outages, not those that had none: without "
-            "the number of all nodes (--nodes) the rate per node is too high"
+            f"{counted(away, 'node')} already away when watching began: watched from the end of that outage on"
         )
-    elif options.nodes < len(names):
-        warnings.append(
-            f"{counted(len(names), 'node')} had outages, more than the {options.nodes:,} given: all are counted"
-        )
-        units = len(names)
     causes = _causes(found)
     code = {cause: number for number, cause in enumerate(causes)}
     cause = [code.get(outage.cause, len(causes) - 1) for outage in found]
@@ -194,10 +226,22 @@ def _outages(found: list[_Outage], options: SlurmOptions, window: tuple[float, f
         np.array(cause, np.int32),
         causes,
         units,
-        np.array([window[0]]),
-        np.array([window[1]]),
+        from_s[:units] if away else from_s[-1:],
+        np.full(1, window.until_s),
         unit_names=names,
     ), warnings
+
+
+def _units(names: int, options: SlurmOptions) -> tuple[int, list[str]]:
+    """How many nodes were watched."""
+    if options.nodes is None:
+        return names, [
+            f"the record names the {counted(names, 'node')} that had outages, not those that had none: without "
+            "the number of all nodes (--nodes) the rate per node is too high"
+        ]
+    if options.nodes < names:
+        return names, [f"{counted(names, 'node')} had outages, more than the {options.nodes:,} given: all are counted"]
+    return options.nodes, []
 
 
 def _causes(found: list[_Outage]) -> tuple[str, ...]:
@@ -206,10 +250,3 @@ def _causes(found: list[_Outage]) -> tuple[str, ...]:
         counts[outage.cause] = counts.get(outage.cause, 0) + 1
     ranked = sorted(counts, key=lambda cause: -counts[cause])
     return tuple(ranked) if len(ranked) <= _MOST_CAUSES else (*ranked[:_MOST_CAUSES], "other reasons")
-
-
-def _repairs(outages: Outages) -> Recoveries | None:
-    """How long failed nodes were away, where the end is known."""
-    rows = outages.outcome == Outcome.FAILURE
-    seconds = (outages.end_s - outages.start_s)[rows]
-    return Recoveries("repair", outages.cause[rows], seconds) if np.isfinite(seconds).any() else None

@@ -11,8 +11,9 @@ import numpy as np
 from ckptplan.fit.record import FailureRecord, LeftOut, Outages, Outcome
 from ckptplan.readers.files import TextLines, refused
 from ckptplan.readers.slurm.options import COMMAND, SlurmOptions, slurm_options
-from ckptplan.readers.slurm.words import counted, sentences
-from ckptplan.readers.stamps import clock, parse_stamps, to_utc
+from ckptplan.readers.slurm.words import counted, first_taken, sentences
+from ckptplan.readers.stamps import Clock, Floats, clock, is_repeated, parse_stamps, to_utc
+from ckptplan.readers.windows import OUTSIDE, Window, asked_window
 
 MOST_EVENTS = 1_000_000
 _LINE = re.compile(
@@ -24,7 +25,7 @@ _UNTIMED = re.compile(r"srun: error: Node failure on (\S{1,200})")
 _WHY = (
     ("NODE FAIL", Outcome.FAILURE, "node failure"),
     ("PREEMPT", Outcome.PREEMPTED, "preempted"),
-    ("TIME LIMIT", Outcome.CENSORED, "ended by their time limit"),
+    ("TIME LIMIT", Outcome.CENSORED, "ended by a time limit"),
     ("JOB REQUEUE", Outcome.CENSORED, "requeued"),
 )
 
@@ -66,16 +67,16 @@ def _take(text: str, found: dict[tuple[str, str], _Line]) -> str | None:
     """Note the end of a job in a line, or say why the line does not count."""
     match = _LINE.search(text)
     if match is None:
-        return "lines that say nothing of the end of a job"
+        return "saying nothing of the end of a job"
     if match[1] == "STEP":
-        return "lines of job steps"
+        return "of job steps"
     why = match[5].upper()
     outcome, cause = next(((o, c) for word, o, c in _WHY if word in why), (Outcome.CENSORED, "cancelled"))
     if outcome is Outcome.CENSORED:
         return f"{cause}, which is no failure" if cause != "cancelled" else "cancelled by a user or by root"
     key = (match[2], match[4])
     if key in found:
-        return "lines that repeat an end from another node"
+        return "repeating an end from another node"
     found[key] = _Line(match[2], match[3], match[4], outcome, cause)
     return None
 
@@ -87,13 +88,14 @@ def _record(
     stamps = parse_stamps([line.at for line in found])
     at = to_utc(stamps, by)
     good = np.isfinite(at)
-    if int((~good).sum()):
-        left["lines with a time that is none"] = int((~good).sum())
+    _count(left, "with a time that is none", int((~good).sum()))
+    window = _window(at[good], options, by, str(lines.path))
+    inside = good & (at >= window.from_s) & (at <= window.until_s)
+    _count(left, OUTSIDE, int((good & ~inside).sum()))
+    good = inside
     kept = [line for line, fine in zip(found, good.tolist(), strict=True) if fine]
     causes = tuple(dict.fromkeys(line.cause for line in kept))
     count = len(kept)
-    window = (float(at[good].min()), float(at[good].max())) if count else (np.nan, np.nan)
-    until = window[1] if options.report_s is None else options.report_s
     content = Outages(
         at[good],
         np.full(count, np.nan),
@@ -102,15 +104,12 @@ def _record(
         np.array([causes.index(line.cause) for line in kept], np.int32),
         causes,
         1,
-        np.array([window[0]]),
-        np.array([until]),
-        ends_at_last=options.report_s is None,
+        np.array([window.from_s]),
+        np.array([window.until_s]),
+        ends_at_last=options.report_s is None and options.watched_until is None,
     )
-    warnings = [
-        *lines.warnings(),
-        "output of jobs says when they were ended, not how long they ran nor on how many nodes: watching is taken to "
-        f"begin with the first end. For rates run {COMMAND}",
-    ]
+    twice = int((is_repeated(stamps.seconds, by) & ~stamps.zoned & good).sum())
+    warnings = [*lines.warnings(), _begins(options), *first_taken(twice, "line")]
     jobs = len({line.job for line in kept if line.outcome is Outcome.FAILURE})
     facts = [f"node failures struck {counted(jobs, 'job')}; each job and time counts once"]
     if untimed > jobs:
@@ -122,4 +121,28 @@ def _record(
     reasons = (*lines.left_out(), *(LeftOut(reason, rows) for reason, rows in left.items()))
     return FailureRecord(
         lines.path, "Slurm job output", lines.lines, reasons, content, True, zone, sentences(warnings), sentences(facts)
+    )
+
+
+def _count(left: dict[str, int], reason: str, rows: int) -> None:
+    if rows:
+        left[reason] = left.get(reason, 0) + rows
+
+
+def _window(at_s: Floats, options: SlurmOptions, by: Clock, path: str) -> Window:
+    """As it was asked for, else from the first end to the last."""
+    first, last = (float(at_s.min()), float(at_s.max())) if len(at_s) else (np.nan, np.nan)
+    asked = asked_window(options.watched_from, options.watched_until, first, by, path)
+    until = last if options.report_s is None else options.report_s
+    return Window(
+        first if np.isinf(asked.from_s) else asked.from_s, until if np.isinf(asked.until_s) else asked.until_s
+    )
+
+
+def _begins(options: SlurmOptions) -> str:
+    """What the output of a job does not say."""
+    begin = "" if options.watched_from is not None else ": watching is taken to begin with the first end"
+    return (
+        f"output of jobs says when they were ended, not how long they ran nor on how many nodes{begin}. "
+        f"For rates run {COMMAND}"
     )

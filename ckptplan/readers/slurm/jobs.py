@@ -29,7 +29,15 @@ _ELAPSED = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,3}):([0-9]{
 _LONGEST_S = 1e10  # 317 years
 _ABSENT = (b"", b"None", b"Unknown", b"NONE", b"N/A", b"0")
 _FILTERS = ("job_name", "user", "account", "partition")
-FILTERED = ("", "another job name", "another user", "another account", "another partition", "another job")
+FILTERED = (
+    "",
+    "of another job name",
+    "of another user",
+    "of another account",
+    "of another partition",
+    "of another job",
+)
+_MOST_OTHERS = 10_000  # names of a block that are told apart
 
 
 class Jobs(NamedTuple):
@@ -47,6 +55,7 @@ class Jobs(NamedTuple):
     restarts: Floats
     filtered: Codes  # of FILTERED
     maintenance: Flags
+    others: Mapping[int, Mapping[bytes, int]] = {}  # rows of each name that is filtered out, by reason
 
 
 def jobs_of(columns: Mapping[str, Any], options: SlurmOptions) -> Jobs:
@@ -59,6 +68,7 @@ def jobs_of(columns: Mapping[str, Any], options: SlurmOptions) -> Jobs:
     blank = pa.array(np.zeros(0), pa.float64())  # placeholder of a column that is absent
     empty = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([b""], pa.binary()))
     start = columns.get("start", blank)
+    filtered, others = _filtered(columns, options, count)
     read = {role: parse_stamps(columns[role]) if role in columns else _no_stamps(count) for role in ("start", "end")}
     absent = np.asarray(compute.is_in(start, pa.array(_ABSENT))) if "start" in columns else np.zeros(count, bool)
     return Jobs(
@@ -72,8 +82,9 @@ def jobs_of(columns: Mapping[str, Any], options: SlurmOptions) -> Jobs:
         _nodes(columns, count),
         _gpus(columns, count),
         numbers(columns.get("restarts"), _whole, count),
-        _filtered(columns, options, count),
+        filtered,
         _maintenance(columns, count),
+        others,
     )
 
 
@@ -138,20 +149,32 @@ def _gpus(columns: Mapping[str, Any], count: int) -> Floats:
     return numbers(columns.get("gres"), gpus_of_gres, count) * _nodes(columns, count)
 
 
-def _filtered(columns: Mapping[str, Any], options: SlurmOptions, count: int) -> Codes:
-    """Why a row is not one of those asked for, by the first reason."""
-    codes = np.zeros(count, np.int32)
+def _filtered(
+    columns: Mapping[str, Any], options: SlurmOptions, count: int
+) -> tuple[Codes, dict[int, dict[bytes, int]]]:
+    """Why a row is not one of those asked for, by the first reason, and what those are called."""
+    codes, others = np.zeros(count, np.int32), dict[int, dict[bytes, int]]()
     roles = ("name", "user", "account", "partition")
     for number, (wish, role) in enumerate(zip(_FILTERS, roles, strict=True), start=1):
         pattern = getattr(options, wish)
         if pattern is not None:
             fits = numbers(columns[role], _like(pattern), count)
-            codes[(codes == 0) & (fits == 0.0)] = number
+            gone = (codes == 0) & (fits == 0.0)
+            codes[gone] = number
+            others[number] = _counts(columns[role], gone)
     if options.jobs:
         wanted = frozenset(options.jobs)
         fits = numbers(columns["job"], lambda job: float(job in wanted or re.split("[_+]", job)[0] in wanted), count)
         codes[(codes == 0) & (fits == 0.0)] = len(_FILTERS) + 1
-    return codes
+    return codes, others
+
+
+def _counts(column: Any, rows: Flags) -> dict[bytes, int]:
+    """How many of the rows hold each text."""
+    coded = column.dictionary_encode()
+    found = np.bincount(np.asarray(coded.indices)[rows], minlength=len(coded.dictionary))
+    most = np.argsort(-found, kind="stable")[:_MOST_OTHERS]
+    return {coded.dictionary[int(at)].as_py(): int(found[at]) for at in most if found[at]}
 
 
 def _like(pattern: str) -> Callable[[str], float]:
@@ -178,6 +201,13 @@ def together(parts: list[Jobs]) -> Jobs:
         whole = pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
         return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
+    others: dict[int, dict[bytes, int]] = {}
+    for part in parts:
+        for number, counts in part.others.items():
+            whole = others.setdefault(number, {})
+            for name, rows in counts.items():
+                whole[name] = whole.get(name, 0) + rows
+
     return Jobs(
         pa.chunked_array([part.job for part in parts]),
         coded([part.state for part in parts]),
@@ -191,4 +221,5 @@ def together(parts: list[Jobs]) -> Jobs:
         np.concatenate([part.restarts for part in parts]),
         np.concatenate([part.filtered for part in parts]),
         np.concatenate([part.maintenance for part in parts]),
+        others,
     )

@@ -6,38 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.fit.record import Allocations, Codes, FailureRecord, LeftOut, Outcome, Recoveries
+from ckptplan.fit.record import Allocations, Codes, FailureRecord, Outcome, Recoveries
 from ckptplan.readers.slurm.attempts import Following, Ids, following, ids_of, once
-from ckptplan.readers.slurm.jobs import FILTERED, MAINTENANCE, Jobs
+from ckptplan.readers.slurm.choosing import Tally, choose
+from ckptplan.readers.slurm.jobs import MAINTENANCE, Jobs
 from ckptplan.readers.slurm.options import COMMAND, SlurmOptions
 from ckptplan.readers.slurm.states import LASTING, NEVER_RAN, exit_code, rules, state_of, verdict
-from ckptplan.readers.slurm.times import Timed, timed
+from ckptplan.readers.slurm.times import Timed, Which, timed
 from ckptplan.readers.slurm.words import counted, sentences
 from ckptplan.readers.stamps import Flags, Floats, clock
+from ckptplan.readers.windows import OUTSIDE, clipped
 
 SHORTEST_S = 1.0  # stamps are whole seconds: a run that broke in its first one lasted no longer
-
-
-class Tally:
-    """Rows left out by reason, and the rows that still count."""
-
-    def __init__(self, rows: int) -> None:
-        self.counts, self.used = dict[str, int](), np.ones(rows, bool)
-
-    def add(self, reason: str, rows: int) -> None:
-        """Count rows that were never among those that could count."""
-        if rows:
-            self.counts[reason] = self.counts.get(reason, 0) + int(rows)
-
-    def drop(self, reason: str, which: Flags) -> None:
-        """Leave out those of the rows that still count."""
-        gone = self.used & which
-        self.add(reason, int(gone.sum()))
-        self.used &= ~which
-
-    def left_out(self) -> tuple[LeftOut, ...]:
-        """The reasons with their counts."""
-        return tuple(LeftOut(reason, rows) for reason, rows in self.counts.items())
 
 
 class States(NamedTuple):
@@ -67,47 +47,63 @@ def judged(jobs: Jobs, read: Read, options: SlurmOptions) -> FailureRecord:
     tally = Tally(len(jobs.never))
     for reason, rows in read.left_out.items():
         tally.add(reason, rows)
-    states = _states(jobs)
-    for number, reason in enumerate(FILTERED):
-        if number:
-            tally.drop(reason, jobs.filtered == number)
-    times = _times(jobs, states, tally, options)
-    ids = ids_of(jobs.job)
+    choose(jobs, tally)
+    states, ids = _states(jobs), ids_of(jobs.job)
+    times = _times(jobs, states, ids, tally, (options, read.file))
     nodes, gpus, end, conflicts = _single(jobs, states, times, ids, tally)
     if options.nodes_least > 0:
-        tally.drop(f"rows on fewer than {options.nodes_least:,} nodes", ~(nodes >= options.nodes_least))
-    outcome, cause, causes, short = _ends(jobs, states, times, options)
+        tally.drop(f"on fewer than {options.nodes_least:,} nodes", ~(nodes >= options.nodes_least))
+    ends = _ends(jobs, states, times, options)
     zero = times.run_s <= 0.0
-    tally.drop("rows of no length, and not ended by a failure", zero & (outcome == Outcome.CENSORED))
+    tally.drop("of no length, and not ended by a failure", zero & (ends.outcome == Outcome.CENSORED))
     keep = tally.used
     next_ = following(ids.whole[keep], times.start_s[keep], end[keep])
     run = np.maximum(times.run_s[keep], SHORTEST_S)
     jobs_left, job = np.unique(ids.whole[keep], return_inverse=True)
     allocations = Allocations(
-        end[keep] - run, end[keep], outcome[keep], nodes[keep], gpus[keep], job.astype(np.int32), cause[keep], causes,
-        ids.names(jobs_left),
+        end[keep] - run, end[keep], ends.outcome[keep], nodes[keep], gpus[keep], job.astype(np.int32),
+        ends.cause[keep], ends.causes, ids.names(jobs_left),
     )  # fmt: skip
-    warnings = [*read.warnings, *times.warnings, *_missing(jobs, keep, next_), *conflicts, *_unknown(allocations)]
-    facts = [*read.facts, *rules(options), *times.facts]
-    if int((short & keep).sum()):
-        facts.append(
-            f"{counted(int((short & keep).sum()), 'shorter run')} than that FAILED or ran out of memory: censored"
-        )
-    if int((zero & keep).sum()):
-        facts.append(f"{counted(int((zero & keep).sum()), 'run')} that broke within a second: taken to have lasted 1 s")
-    if jobs.maintenance.any():
-        facts.append(f"comments with one of these words speak of maintenance: {', '.join(MAINTENANCE)}")
-    zoned = bool(jobs.start.zoned[keep].all())
-    zone = None if zoned else clock(options.zone).name
+    within = clipped(allocations, *times.window)
+    missing = _missing(jobs, keep, next_)
+    tally.drop(OUTSIDE, _of_all(keep, ~within.kept))
+    zone = None if bool(jobs.start.zoned[tally.used].all()) else clock(options.zone).name
+    warnings = [
+        *read.warnings, *times.warnings, *missing, *conflicts, *_uncoded(ends, tally.used, options),
+        *_unknown(within.runs),
+    ]  # fmt: skip
+    facts = [*read.facts, *rules(options, coded=ends.coded), *times.facts, *within.facts]
+    facts += _facts(jobs, tally.used, ends.short, zero)
     if zone and options.zone is None:
         facts.append(
             "stamps have no zone and were read as UTC; --tz names another. Durations do not depend on it where the "
             "record has ElapsedRaw, and otherwise only where clocks change"
         )
     return FailureRecord(
-        read.file, read.format, read.rows, tally.left_out(), allocations, True, zone,
-        sentences(warnings), sentences(facts), _requeues(allocations, next_.gap_s),
+        read.file, read.format, read.rows, tally.left_out(), within.runs, True, zone,
+        sentences(warnings), sentences(facts), _requeues(within.runs, next_.gap_s[within.kept]),
     )  # fmt: skip
+
+
+def _of_all(rows: Flags, some: Flags) -> Flags:
+    """Some of the rows as flags of all."""
+    found = np.zeros(len(rows), bool)
+    found[np.flatnonzero(rows)[some]] = True
+    return found
+
+
+def _facts(jobs: Jobs, keep: Flags, short: Flags, zero: Flags) -> list[str]:
+    """How rows were judged that could have counted otherwise."""
+    said = []
+    if int((short & keep).sum()):
+        said.append(
+            f"{counted(int((short & keep).sum()), 'shorter run')} than that FAILED or ran out of memory: censored"
+        )
+    if int((zero & keep).sum()):
+        said.append(f"{counted(int((zero & keep).sum()), 'run')} that broke within a second: taken to have lasted 1 s")
+    if jobs.maintenance.any():
+        said.append(f"comments with one of these words speak of maintenance: {', '.join(MAINTENANCE)}")
+    return said
 
 
 def _states(jobs: Jobs) -> States:
@@ -117,16 +113,16 @@ def _states(jobs: Jobs) -> States:
     return States(place[np.asarray(jobs.state.indices)].astype(np.int32), distinct)
 
 
-def _times(jobs: Jobs, states: States, tally: Tally, options: SlurmOptions) -> Timed:
+def _times(jobs: Jobs, states: States, ids: Ids, tally: Tally, asked: tuple[SlurmOptions, str]) -> Timed:
     """Times of the rows; those without any, or that make no sense, are left out."""
-    tally.drop("rows with a state that is none of Slurm's", states.among(frozenset(("",))))
-    tally.drop("jobs that never started (pending, or cancelled while pending)", states.among(NEVER_RAN) | jobs.never)
+    tally.drop("with a state that is none of Slurm's", states.among(frozenset(("",))))
+    tally.drop("never started (pending, or cancelled while pending)", states.among(NEVER_RAN) | jobs.never)
     lasting = states.among(LASTING) & np.isnan(jobs.end.seconds)
-    times = timed(jobs, lasting, clock(options.zone), options.report_s)
-    tally.drop("rows with a start that is no time", np.isnan(times.start_s))
-    tally.drop("rows that ended without an end or an elapsed time", np.isnan(times.end_s))
-    tally.drop("rows of jobs that started after the report", lasting & (times.end_s < times.start_s))
-    tally.drop("rows that end before they start", ~np.isfinite(jobs.elapsed_s) & (times.end_s < times.start_s))
+    times = timed(jobs, Which(ids.row, lasting, tally.used.copy()), *asked)
+    tally.drop("with a start that is no time", np.isnan(times.start_s))
+    tally.drop("ended without an end or an elapsed time", np.isnan(times.end_s))
+    tally.drop("started after the report", lasting & (times.end_s < times.start_s))
+    tally.drop("with an end before the start", ~np.isfinite(jobs.elapsed_s) & (times.end_s < times.start_s))
     return times
 
 
@@ -137,8 +133,8 @@ def _single(
     lasting = states.among(LASTING)
     kept = once(ids.row, times.start_s, times.end_s, state=states.code, lasting=lasting, among=tally.used)
     gone = tally.used & ~kept.rows
-    tally.add("rows that repeat another row (same job and start)", kept.repeated)
-    tally.add("rows that contradict another row (same job and start)", kept.conflicting)
+    tally.add("repeating another row (same job and start)", kept.repeated)
+    tally.add("contradicting another row (same job and start)", kept.conflicting)
     tally.used &= ~gone
     said = []
     if kept.conflicting:
@@ -166,7 +162,7 @@ def _join_parts(ids: Ids, times: Timed, states: States, tally: Tally, columns: t
         column[order[starts]] = np.add.reduceat(column[order], starts)
     joined = np.zeros(len(ids.part), bool)
     joined[order[~new]] = True
-    tally.drop("parts of heterogeneous jobs, joined to the first part", joined)
+    tally.drop("joined to the first part of a heterogeneous job", joined)
 
 
 class Ends(NamedTuple):
@@ -176,6 +172,8 @@ class Ends(NamedTuple):
     cause: Codes
     causes: tuple[str, ...]
     short: Flags
+    uncoded: Flags  # FAILED with an exit code that is not known, and not short
+    coded: bool  # whether any exit code is known
 
 
 def _ends(jobs: Jobs, states: States, times: Timed, options: SlurmOptions) -> Ends:
@@ -192,7 +190,9 @@ def _ends(jobs: Jobs, states: States, times: Timed, options: SlurmOptions) -> En
     outcome = np.where(short, np.int32(Outcome.CENSORED), outcome)
     by_others = states.among(frozenset(("CANCELLED by root", "NODE_FAIL", "REQUEUED", "CANCELLED")))
     outcome = np.where(jobs.maintenance & by_others, np.int32(Outcome.MAINTENANCE), outcome)
-    return Ends(outcome, cause, tuple(causes), short)
+    unknown = np.array([code is None for code in exits], bool)[np.asarray(jobs.exit.indices)]
+    uncoded = unknown & states.among(frozenset(("FAILED",))) & (times.run_s >= options.minimum_run_s)
+    return Ends(outcome, cause, tuple(causes), short, uncoded, any(code is not None for code in exits))
 
 
 def _missing(jobs: Jobs, keep: Flags, next_: Following) -> list[str]:
@@ -216,6 +216,17 @@ def _missing(jobs: Jobs, keep: Flags, next_: Following) -> list[str]:
             "listed before it"
         )
     return said
+
+
+def _uncoded(ends: Ends, keep: Flags, options: SlurmOptions) -> list[str]:
+    """Runs that FAILED, and of which the exit code would have told whose fault that was."""
+    runs = int((ends.uncoded & keep).sum())
+    if not runs or any(name.upper() == "FAILED" for name, _ in options.outcomes):
+        return []
+    how = "counted as failures" if options.fail_exit_codes is None else "not counted as failures"
+    return [
+        f"{counted(runs, 'run')} that FAILED with an exit code that is not known: {how}. Add ExitCode to the columns"
+    ]
 
 
 def _unknown(allocations: Allocations) -> list[str]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from ckptplan.errors import InputError, Problem
 from ckptplan.fit.record import Outcome
 from ckptplan.readers.options import RecordOptions
-from ckptplan.readers.stamps import clock, parse_stamps, to_utc
+from ckptplan.readers.stamps import clock
 
+# The columns stand last, so that one more can be added to them.
 COMMAND = (
-    "sacct -a -D -X -P -o JobID,JobIDRaw,JobName,State,ExitCode,Submit,Start,End,ElapsedRaw,NNodes,AllocTRES,NodeList,"
-    "Reason --starttime 2026-01-01"
+    "sacct -a -D -X -P --starttime 2026-01-01 -o "
+    "JobID,JobName,State,ExitCode,Submit,Start,End,ElapsedRaw,NNodes,AllocTRES,NodeList"
 )
 NOT_OUR_FAULT = (2, 126, 127, 130)  # wrong usage, not executable, not found, stopped by Ctrl-C: nothing broke
 SHORTEST_FAILED_S = 600.0
@@ -30,6 +28,8 @@ class SlurmOptions:
 
     zone: str | None = None
     report_s: float | None = None  # when the record was printed, in UTC: running jobs are censored there
+    watched_from: str | float | None = None  # as in RecordOptions
+    watched_until: str | float | None = None
     fail_exit_codes: tuple[int, ...] | None = None
     minimum_run_s: float = SHORTEST_FAILED_S  # FAILED and OUT_OF_MEMORY of shorter runs are the user's own
     outcomes: tuple[tuple[str, Outcome], ...] = ()  # ("REQUEUED", Outcome.FAILURE); root's: "CANCELLED by root"
@@ -53,16 +53,6 @@ def slurm_options(options: Any) -> SlurmOptions:
     own = options.slurm if isinstance(options.slurm, SlurmOptions) else SlurmOptions()
     zone = own.zone or options.zone
     clock(zone)
-    report_s = own.report_s if own.report_s is not None else _seconds(options.watched_until, zone)
-    return replace(own, zone=zone, report_s=report_s, nodes=own.nodes or options.units)
-
-
-def _seconds(moment: str | float | None, zone: str | None) -> float | None:
-    """A stamp or plain seconds since 1970."""
-    if moment is None or isinstance(moment, (int, float)):
-        return moment
-    at = float(to_utc(parse_stamps([moment.strip()]), clock(zone))[0])
-    if np.isnan(at):
-        hint = "write a time such as 2026-11-30T12:00:00"
-        raise InputError(Problem("the end of watching is no time of a calendar", hint=hint))
-    return at
+    since = options.watched_from if own.watched_from is None else own.watched_from
+    until = options.watched_until if own.watched_until is None else own.watched_until
+    return replace(own, zone=zone, watched_from=since, watched_until=until, nodes=own.nodes or options.units)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ckptplan.errors import InputError, Place, Problem, printable
 from ckptplan.fit.record import FailureRecord
 from ckptplan.readers.files import open_record, refused
-from ckptplan.readers.slurm.blocks import MOST_TORN, Block, TooTornError, blocks, first_line, parse
-from ckptplan.readers.slurm.columns import Header, header_of, is_fixed_width, is_sacct
+from ckptplan.readers.slurm.blocks import MOST_TORN, Block, TooTornError, begin_with_a_digit, blocks, first_line, parse
+from ckptplan.readers.slurm.columns import Header, header_of, is_fixed_width, is_sacct, lacks_state
 from ckptplan.readers.slurm.jobs import ROLES, Jobs, jobs_of, together
 from ckptplan.readers.slurm.judging import Read, judged
 from ckptplan.readers.slurm.options import COMMAND, SlurmOptions, slurm_options
@@ -26,13 +26,16 @@ from ckptplan.readers.slurm.words import counted
 WORKERS = 2  # blocks that are parsed at a time: more take memory for little
 MOST_ALLOCATIONS = 20_000_000
 _ALWAYS = ("job", "state", "start", "end", "elapsed", "exit", "nodes", "tres", "restarts", "system", "admin")
-TORN = "torn lines (fields cannot be told apart)"
+TORN = "torn (fields cannot be told apart)"
 _MOST_STATES = 20  # that an error lists
 
 
 def looks_like(head: bytes) -> bool:
-    """Whether a file begins with a header of sacct that has delimiters."""
-    return not is_fixed_width(head) and is_sacct(header_of(head.split(b"\n", 1)[0]))
+    """Whether a file begins with a header of sacct that has delimiters; one without State is refused on reading."""
+    if is_fixed_width(head):
+        return False
+    header = header_of(head.split(b"\n", 1)[0])
+    return is_sacct(header) or lacks_state(header)
 
 
 def read(path: str | Path, options: Any = None) -> FailureRecord:
@@ -46,6 +49,10 @@ def read(path: str | Path, options: Any = None) -> FailureRecord:
     own, name = slurm_options(options), str(path)
     with open_record(path) as stream:
         header = first_line(stream, name, own.delimiter)
+        if lacks_state(header):
+            raise refused(
+                path, "a table of sacct without a column State: how jobs ended is not known", f"run {COMMAND}", 1
+            )
         if header is None or not is_sacct(header):
             hint = f"run {COMMAND}; of another delimiter than the header shows say which"
             raise refused(path, "the first line is no header of sacct: no columns JobID and State", hint, 1)
@@ -151,7 +158,7 @@ class _Reading:
 
         job = columns[list(self.roles).index("job")]
         steps = np.asarray(compute.match_substring(job, "."))
-        known = _begin_with_a_digit(job)
+        known = begin_with_a_digit(job)
         header = compute.match_substring_regex(job.filter(pa.array(~known)), "^JobID(Raw)?$")  # of one more table
         repeated = compute.sum(header).as_py() or 0
         kept = known & ~steps
@@ -163,7 +170,7 @@ class _Reading:
         return [column.filter(mask) for column in columns], kept
 
     def _mend(self, block: Block) -> tuple[list[int], list[list[bytes]]]:
-        """Rows that can be put together or cut aright: places and needed cells; others are counted as torn."""
+        """Rows that can be put together: places and needed cells; others are counted as torn."""
         lines = [*self.held, *block.torn]
         self.held = []
         last = block.rows - 1
@@ -203,8 +210,8 @@ class _Reading:
 
     def _said(self) -> Read:
         left = {
-            "job steps": self.steps,
-            "headers of further tables": self.repeated,
+            "of job steps": self.steps,
+            "with the header once more": self.repeated,
             TORN: self.torn,
         }
         warnings, facts = [], []
@@ -217,25 +224,15 @@ class _Reading:
                 f"{counted(self.torn, 'torn line')} (fields cannot be told apart, or no job id) do not count"
             )
         if self.mended:
-            facts.append(f"{counted(self.mended)} with the delimiter in a text such as the job's name: cut aright")
+            facts.append(
+                f"{counted(self.mended)} with the delimiter in a text such as the job's name: put together again"
+            )
         if self.joined:
             facts.append(f"{counted(self.joined)} with a line break in a text: joined")
         mark = self.header.delimiter.decode()
         kind = "parsable" if self.header.names[-1] == "" else "parsable2"
         form = f"Slurm sacct, {kind}" + ("" if mark == "|" else f", delimiter {printable(mark)}")
         return Read(self.path, form, self.rows, left, warnings, facts)
-
-
-def _begin_with_a_digit(column: Any) -> NDArray[np.bool_]:
-    """Which cells of a binary column do."""
-    if len(column) == 0:
-        return np.zeros(0, bool)
-    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
-    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
-    if len(data) == 0:
-        return np.zeros(len(column), bool)
-    first = data[np.minimum(ends[:-1], len(data) - 1)]
-    return np.asarray((np.diff(ends) > 0) & (first >= ord("0")) & (first <= ord("9")))
 
 
 def _count(part: Jobs, states: dict[bytes, int]) -> None:

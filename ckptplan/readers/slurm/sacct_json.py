@@ -84,7 +84,7 @@ class _Reading:
         return judged(jobs, self._said(form, document), self.options)
 
     def _said(self, form: str, document: JsonJobs) -> Read:
-        left = {"job steps": self.steps, "jobs without an id or a state": self.strange}
+        left = {"of job steps": self.steps, "without an id or a state": self.strange}
         warnings = []
         if document.cut:
             warnings.append("the document is cut off: its last job is missing, and maybe more")

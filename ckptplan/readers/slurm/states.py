@@ -99,19 +99,29 @@ def _cause(state: str, code: int | None) -> str:
     return _BROKEN.get(state) or _ENDED.get(state) or state.lower().replace("_", " ")
 
 
-def rules(options: SlurmOptions) -> tuple[str, ...]:
-    """The rules in force, in sentences."""
-    least = f"{options.minimum_run_s:,.0f} s"
-    if options.fail_exit_codes is None:
-        codes = f"with any exit code but {', '.join(map(str, NOT_OUR_FAULT))}"
-    else:
-        codes = f"with exit code {', '.join(map(str, options.fail_exit_codes)) or '(none)'}"
+def rules(options: SlurmOptions, *, coded: bool = True) -> tuple[str, ...]:
+    """The rules in force, in sentences; ``coded`` says whether the record has exit codes."""
+    least = f"where the run lasted at least {options.minimum_run_s:,.0f} s"
+    how_long = least if options.minimum_run_s else "however short the run"
     said = [
         "NODE_FAIL and BOOT_FAIL are failures; PREEMPTED is a class of its own; COMPLETED, TIMEOUT, DEADLINE, "
         "CANCELLED (by a user or by root), REQUEUED by hand and running jobs are censored",
-        f"FAILED is a failure {codes}, OUT_OF_MEMORY with any, where the run lasted at least {least}",
+        f"{_of_failed(options, coded)}, {how_long}",
     ]
     if options.outcomes:
         judged = ", ".join(f"{name} is {outcome.name.lower()}" for name, outcome in options.outcomes)
         said.append(f"as asked for: {judged}")
     return tuple(said)
+
+
+def _of_failed(options: SlurmOptions, coded: bool) -> str:
+    given = options.fail_exit_codes
+    if not coded:
+        if given is None:
+            return "exit codes are not known: FAILED and OUT_OF_MEMORY are failures"
+        return "exit codes are not known: FAILED is no failure, OUT_OF_MEMORY is one"
+    if given is None:
+        codes = f"with any exit code but {', '.join(map(str, NOT_OUR_FAULT))}"
+    else:
+        codes = f"with exit code {', '.join(map(str, given)) or '(none)'}"
+    return f"FAILED is a failure {codes}, OUT_OF_MEMORY with any"

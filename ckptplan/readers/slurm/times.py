@@ -1,7 +1,7 @@
 """Start and end of allocations in UTC, checked against the time that Slurm says elapsed.
 
 Elapsed time does not know zones: where it differs from End less Start by exactly one change of the clock, the stamps
-are in another zone, or in an hour that came twice; where it is otherwise shorter, the job was suspended.
+are in another zone; where it is otherwise shorter, the job was suspended.
 """
 
 from __future__ import annotations
@@ -10,12 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckptplan.fit.record import Codes
 from ckptplan.readers.slurm.jobs import Jobs
-from ckptplan.readers.slurm.words import counted
-from ckptplan.readers.stamps import Clock, Flags, Floats, as_text, is_repeated, is_skipped, to_utc
+from ckptplan.readers.slurm.options import SlurmOptions
+from ckptplan.readers.slurm.repeated_hour import read_twice
+from ckptplan.readers.slurm.words import counted, first_taken
+from ckptplan.readers.stamps import Clock, Flags, Floats, as_text, clock, is_skipped
+from ckptplan.readers.windows import Window, asked_window
 
 _CLOSE_S = 1.0  # Slurm rounds each to a second
 _CHANGES_S = (3600.0, 1800.0, 7200.0)  # clocks change by one hour, on Lord Howe by half of one
+
+
+class Which(NamedTuple):
+    """What is known of rows before their times."""
+
+    job: Codes
+    lasting: Flags  # still running
+    among: Flags  # those that count
 
 
 class Timed(NamedTuple):
@@ -24,50 +36,43 @@ class Timed(NamedTuple):
     start_s: Floats
     end_s: Floats
     run_s: Floats
-    report_s: float
+    window: Window  # that the user asked for
     warnings: tuple[str, ...]
     facts: tuple[str, ...]
 
 
-def timed(jobs: Jobs, lasting: Flags, by: Clock, report_s: float | None) -> Timed:
+def timed(jobs: Jobs, which: Which, options: SlurmOptions, path: str) -> Timed:
     """Start and end of every row; running ones end at the report."""
-    start, end, decided = _on_clock(jobs, by)
+    by, lasting, among = clock(options.zone), which.lasting, which.among
+    start, end, decided, undecided = read_twice(which.job, (jobs.start, jobs.end), jobs.elapsed_s, by, among)
     elapsed = jobs.elapsed_s
     known = np.isfinite(elapsed) & ~lasting
-    differs = known & (np.abs(end - start - elapsed) > _CLOSE_S)
+    differs = known & among & (np.abs(end - start - elapsed) > _CLOSE_S)
     warnings, facts = _judged(end - start - elapsed, differs, by)
     end = np.where(known & np.isnan(end), start + elapsed, end)
     # A job without a start that ran nevertheless: the row was torn out of the database's purge.
     start = np.where(known & np.isnan(start) & ~jobs.never, end - elapsed, start)
-    report, told = _report((start, end, elapsed), lasting, report_s, by)
-    until = start + elapsed if report_s is None else np.full(len(start), report)
+    first = float(np.fmin.reduce(start[among], initial=np.nan))
+    window = asked_window(options.watched_from, options.watched_until, first, by, path)
+    report, told = _report((start, end, elapsed), lasting & among, options.report_s, window, by)
+    until = start + elapsed if options.report_s is None else np.full(len(start), report)
     end = np.where(lasting, np.where(np.isnan(until), report, until), end)
     run = np.where(known, elapsed, end - start)
+    warnings += _of_clocks(jobs, undecided, by, among)
     if decided:
-        facts.append(f"elapsed time decided {counted(decided, 'stamp')} in an hour that came twice")
-    skipped = int((is_skipped(jobs.start.seconds, by) & ~jobs.start.zoned).sum())
+        facts.append(f"{counted(decided)} in an hour that came twice, decided by elapsed time, or by starts and ends")
+    return Timed(start, end, run, window, tuple(warnings), tuple(facts + told))
+
+
+def _of_clocks(jobs: Jobs, undecided: int, by: Clock, among: Flags) -> list[str]:
+    """Where clocks were changed."""
+    said = first_taken(undecided)
+    skipped = int((is_skipped(jobs.start.seconds, by) & ~jobs.start.zoned & among).sum())
     if skipped:
-        warnings.append(
+        said.append(
             f"the start of {counted(skipped)} lies in an hour that clocks of {by.name} skipped: is it the right --tz?"
         )
-    return Timed(start, end, run, report, tuple(warnings), tuple(facts + told))
-
-
-def _on_clock(jobs: Jobs, by: Clock) -> tuple[Floats, Floats, int]:
-    """Both times in UTC, and how many lay in an hour that came twice and were taken as the later one."""
-    start, end = to_utc(jobs.start, by), to_utc(jobs.end, by)
-    twice = [is_repeated(stamps.seconds, by) & ~stamps.zoned for stamps in (jobs.start, jobs.end)]
-    rows = np.flatnonzero((twice[0] | twice[1]) & np.isfinite(jobs.elapsed_s) & np.isfinite(end))
-    if len(rows) == 0:
-        return start, end, 0
-    starts = [start[rows], to_utc(jobs.start, by, later=True)[rows]]
-    ends = [end[rows], to_utc(jobs.end, by, later=True)[rows]]
-    cases = [(s, e) for s in (0, 1) for e in (0, 1)]
-    off = np.array([np.abs(ends[e] - starts[s] - jobs.elapsed_s[rows]) for s, e in cases])
-    best = off.argmin(axis=0)
-    late = np.array(cases)[best]
-    start[rows], end[rows] = np.where(late[:, 0], starts[1], starts[0]), np.where(late[:, 1], ends[1], ends[0])
-    return start, end, int((late[:, 0] & twice[0][rows]).sum() + (late[:, 1] & twice[1][rows]).sum())
+    return said
 
 
 def _judged(off: Floats, differs: Flags, by: Clock) -> tuple[list[str], list[str]]:
@@ -79,8 +84,8 @@ def _judged(off: Floats, differs: Flags, by: Clock) -> tuple[list[str], list[str
     longer = int(differs.sum()) - hours - suspended
     if hours:
         warnings.append(
-            f"{counted(hours)} differ from their elapsed time by exactly a change of clocks: their stamps are not of "
-            f"the zone {by.name}; name theirs with --tz. Elapsed time was kept"
+            f"in {counted(hours)} elapsed time differs from that between start and end by exactly a change of clocks: "
+            f"these stamps are not of the zone {by.name}; name theirs with --tz. Elapsed time was kept"
         )
     if suspended:
         facts.append(
@@ -93,18 +98,21 @@ def _judged(off: Floats, differs: Flags, by: Clock) -> tuple[list[str], list[str
 
 
 def _report(
-    columns: tuple[Floats, Floats, Floats], lasting: Flags, given: float | None, by: Clock
+    columns: tuple[Floats, Floats, Floats], lasting: Flags, given: float | None, window: Window, by: Clock
 ) -> tuple[float, list[str]]:
-    """When the record was printed: as given, or as running jobs show by how long they ran, or its latest time."""
+    """When the record was printed: as given, or as running jobs show by how long they ran, or its latest time.
+
+    A job without an elapsed time runs until watching ended, where that was said.
+    """
     if given is not None:
         return given, []
     start, end, elapsed = columns
     shown = (start + elapsed)[lasting & np.isfinite(start + elapsed)]
     times = shown if len(shown) else np.concatenate([start[np.isfinite(start)], end[np.isfinite(end) & ~lasting]])
-    if len(times) == 0:
-        return float("nan"), []
-    report = float(times.max())
-    if not lasting.any():
+    asked = np.isfinite(window.until_s) and not len(shown)
+    report = window.until_s if asked else float(times.max()) if len(times) else float("nan")
+    if not lasting.any() or np.isnan(report):
         return report, []
     source = "start and elapsed time of running jobs" if len(shown) else "the latest time of the record"
-    return report, [f"running jobs are censored at {as_text(report, by)}, by {source}"]
+    said = f"running jobs are censored at {as_text(report, by)}, by {'--until' if asked else source}"
+    return report, [said]

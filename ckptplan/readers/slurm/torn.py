@@ -1,4 +1,4 @@
-"""Torn lines of a table: joined where a field held a line break, cut aright where one held the delimiter.
+"""Torn lines of a table: joined where a field held a line break, cut at the right places where one held the delimiter.
 
 Fields left of a free column are counted from the left, those right of it from the right. Where several free columns
 could hold the delimiter, the columns between them decide by what they may hold: a state, a time, a number.
@@ -78,7 +78,7 @@ def _single(held: Iterable[TornLine]) -> Iterator[tuple[int, str, int]]:
 
 
 class Mender:
-    """Cuts rows with more delimiters than columns aright."""
+    """Cuts rows with more delimiters than columns at the right places."""
 
     def __init__(self, header: Header, needed: Iterable[int], delimiter: str) -> None:
         self.names, self.free, self.needed = header.names, header.free(), tuple(needed)

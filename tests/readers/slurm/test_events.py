@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from ckptplan.errors import InputError
+from ckptplan.fit.combining import combined
+from ckptplan.fit.counting import Counting
+from ckptplan.fit.fitting import fit_record
 from ckptplan.fit.record import Outcome
 from ckptplan.readers.slurm import events
 from ckptplan.readers.slurm.options import SlurmOptions
@@ -45,8 +48,8 @@ def test_the_real_record():
     assert (aside.end_s - aside.start_s).tolist() == [90.0]
     assert (record.rows, len(record.content.start_s), record.content.units) == (8, 6, 8)
     assert _left(record) == {
-        "events of the whole cluster, not of a node": 1,
-        "rows that continue an outage of the row before": 1,
+        "of the whole cluster, not of a node": 1,
+        "continuing an outage of the row before": 1,
     }
     assert record.content.until_s[0] == seconds("2026-11-30T02:43:43")
     assert record.content.from_s[0] == seconds("2026-11-30T02:37:10")
@@ -108,3 +111,39 @@ def test_a_header_alone(read):
     """A table without rows is an error that says so."""
     with pytest.raises(InputError, match="header alone"):
         read()
+
+
+THREE = [f"c|n{day}|2026-06-0{day}T00:00:00|2026-06-0{day}T01:00:00|DOWN|x|root" for day in (1, 3, 5)]
+
+
+def test_the_window_that_was_watched(read):
+    """Nodes are watched from --since to --until, and outages outside are left out."""
+    whole = read(*THREE, nodes=100, watched_from="2026-01-01", watched_until="2026-07-01T00:00:00")
+    found = fit_record(combined([whole]), Counting())
+    assert found.exposure.failures == 3
+    assert found.exposure.exposure_s / 3600 == pytest.approx(100 * 24 * 181 - 3, rel=1e-12)
+    part = read(*THREE, nodes=100, watched_from="2026-06-02", watched_until="2 d")
+    assert part.content.start_s.tolist() == [seconds("2026-06-03T00:00:00")]
+    assert _left(part) == {"outside of --since and --until": 2}
+    assert fit_record(combined([part]), Counting()).exposure.exposure_s / 3600 == pytest.approx(100 * 48 - 1, rel=1e-12)
+
+
+def test_a_node_that_was_away_when_watching_began(read):
+    """Its outage began before and does not count; the node is at risk from its end on."""
+    record = read(*THREE, nodes=4, watched_from="2026-06-01T00:15:00", watched_until="2026-06-01T01:15:00")
+    assert len(record.content.start_s) == 0
+    assert any("1 node already away" in warning for warning in record.warnings)
+    assert fit_record(combined([record]), Counting()).exposure.exposure_s / 60 == pytest.approx(3 * 60 + 15, rel=1e-12)
+
+
+def test_hours_that_came_twice(read):
+    """An end before its start lies in the second hour; where nothing decides, it is said."""
+    record = read(
+        "c|n1|2026-11-01T01:50:00|2026-11-01T01:10:00|DOWN|x|root",
+        "c|n2|2026-11-01T00:30:00|2026-11-01T01:10:00|DOWN|x|root",
+        nodes=9,
+        zone="America/New_York",
+    )
+    assert (record.content.end_s - record.content.start_s).tolist() == [1200, 2400]
+    assert any("1 row in an hour that came twice" in warning for warning in record.warnings)
+    assert any("1 row in an hour that came twice, decided by the end" in fact for fact in record.facts)

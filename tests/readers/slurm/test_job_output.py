@@ -23,9 +23,9 @@ def test_the_real_output():
     assert record.content.outcome.tolist() == [Outcome.FAILURE] * len(struck)
     assert (record.content.units, record.content.ends_at_last) == (1, True)
     left = {each.reason: each.rows for each in record.left_out}
-    assert left["ended by their time limit, which is no failure"] == 1
+    assert left["ended by a time limit, which is no failure"] == 1
     assert left["cancelled by a user or by root"] == 1
-    assert left["lines of job steps"] == text.count("*** STEP")
+    assert left["of job steps"] == text.count("*** STEP")
     assert record.rows == text.count("\n") == len(struck) + sum(left.values())
 
 
@@ -41,9 +41,31 @@ def test_several_nodes_and_preemption(tmp_path):
     assert record.content.outcome.tolist() == [Outcome.FAILURE, Outcome.PREEMPTED]
     assert record.content.start_s[0] == seconds("2026-11-30T07:43:28")
     assert {each.reason: each.rows for each in record.left_out} == {
-        "lines that repeat an end from another node": 1,
-        "lines that say nothing of the end of a job": 1,
+        "repeating an end from another node": 1,
+        "saying nothing of the end of a job": 1,
     }
+
+
+def test_the_window_that_was_watched(tmp_path):
+    """Ends outside of --since and --until are left out, and watching lasts as long as was said."""
+    path = tmp_path / "slurm-1.out"
+    line = "*** JOB {0} ON a CANCELLED AT 2026-11-0{0}T00:00:00 DUE TO NODE FAILURE ***\n"
+    path.write_text("".join(line.format(day) for day in (1, 3, 5, 7)))
+    record = job_output.read(path, SlurmOptions(watched_from="2026-11-02", watched_until="2026-11-06"))
+    assert record.content.start_s.tolist() == [seconds("2026-11-03T00:00:00"), seconds("2026-11-05T00:00:00")]
+    assert [each for each in record.left_out if each.rows == 2] == [("outside of --since and --until", 2)]
+    window = (record.content.from_s[0], record.content.until_s[0], record.content.ends_at_last)
+    assert window == (seconds("2026-11-02T00:00:00"), seconds("2026-11-06T00:00:00"), False)
+    assert not any("begin with the first end" in warning for warning in record.warnings)
+
+
+def test_an_hour_that_came_twice(tmp_path):
+    """Nothing decides which of the two a line means, so it is said."""
+    path = tmp_path / "slurm-1.out"
+    path.write_text("*** JOB 1 ON a CANCELLED AT 2026-11-01T01:30:00 DUE TO NODE FAILURE ***\n")
+    record = job_output.read(path, SlurmOptions(zone="America/New_York"))
+    assert record.content.start_s.tolist() == [seconds("2026-11-01T05:30:00")]
+    assert any("1 line in an hour that came twice" in warning for warning in record.warnings)
 
 
 def test_output_without_an_end(tmp_path):
@@ -67,7 +89,7 @@ def test_other_tables_of_slurm(file, message):
     assert other_tables.looks_like(start)
     with pytest.raises(InputError, match=message) as error:
         other_tables.read(DATA / file)
-    assert "hint: run sacct -a -D -X -P -o JobID" in error.value.render()
+    assert "hint: run sacct -a -D -X -P --starttime 2026-01-01 -o JobID" in error.value.render()
 
 
 @needs_data

@@ -12,7 +12,7 @@ from ckptplan.errors import InputError
 from ckptplan.fit.record import Outcome
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.slurm import sacct
-from ckptplan.readers.slurm.options import SlurmOptions, slurm_options
+from ckptplan.readers.slurm.options import COMMAND, SlurmOptions, slurm_options
 from tests.readers.slurm.plain import DATA, counts, rows_of, seconds
 
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the failure data are not here")
@@ -66,10 +66,10 @@ def test_real_records(file, expected):
     assert _kinds(record) == kinds
     assert expected is None or kinds == expected
     left = _left(record)
-    assert left.get("job steps", 0) == steps
-    assert left.get("jobs that never started (pending, or cancelled while pending)", 0) == never
-    assert left.get("rows of no length, and not ended by a failure", 0) == zero
-    assert left.get("parts of heterogeneous jobs, joined to the first part", 0) == parts
+    assert left.get("of job steps", 0) == steps
+    assert left.get("never started (pending, or cancelled while pending)", 0) == never
+    assert left.get("of no length, and not ended by a failure", 0) == zero
+    assert left.get("joined to the first part of a heterogeneous job", 0) == parts
     assert _whole(record)
 
 
@@ -118,7 +118,7 @@ def test_requeues_of_the_real_record():
 def test_a_line_break_in_a_field():
     """A field that holds a line break, between delimiters of two characters, is one row again."""
     record = sacct.read(DATA / "gcm_sample-sacct-fake-line-break.txt")
-    assert (record.rows, _left(record), _kinds(record)) == (4, {"job steps": 2}, (1, 1, 0))
+    assert (record.rows, _left(record), _kinds(record)) == (4, {"of job steps": 2}, (1, 1, 0))
     np.testing.assert_array_equal(record.content.gpus, [1024, 256])
     np.testing.assert_array_equal(record.content.nodes, [128, 32])
     np.testing.assert_array_equal(record.content.end_s - record.content.start_s, [79396, 87356])
@@ -166,7 +166,7 @@ def test_delimiters(read, delimiter, trailing, ending):
     text = ending.join(delimiter.join(row) + delimiter * trailing for row in rows) + ending
     assert sacct.looks_like(text.encode())
     record = read(text)
-    assert (record.rows, _left(record), _kinds(record)) == (3, {"job steps": 1}, (1, 1, 0))
+    assert (record.rows, _left(record), _kinds(record)) == (3, {"of job steps": 1}, (1, 1, 0))
     np.testing.assert_array_equal(record.content.end_s - record.content.start_s, [3600, 7200])
 
 
@@ -267,8 +267,8 @@ def test_the_key_is_job_and_start(read):
     )
     assert _kinds(record) == (1, 2, 0)
     assert _left(record) == {
-        "rows that repeat another row (same job and start)": 1,
-        "rows that contradict another row (same job and start)": 1,
+        "repeating another row (same job and start)": 1,
+        "contradicting another row (same job and start)": 1,
     }
     assert record.content.job.tolist() == [0, 0, 1]
     np.testing.assert_array_equal(record.recoveries.seconds, [600, np.nan])
@@ -327,13 +327,13 @@ def test_times_that_make_no_sense(read):
         )
     )
     assert _left(record) == {
-        "rows with a state that is none of Slurm's": 1,
-        "headers of further tables": 1,
-        "jobs that never started (pending, or cancelled while pending)": 3,
-        "rows with a start that is no time": 1,
-        "rows that end before they start": 1,
-        "rows that ended without an end or an elapsed time": 1,
-        "rows of no length, and not ended by a failure": 1,
+        "with a state that is none of Slurm's": 1,
+        "with the header once more": 1,
+        "never started (pending, or cancelled while pending)": 3,
+        "with a start that is no time": 1,
+        "with an end before the start": 1,
+        "ended without an end or an elapsed time": 1,
+        "of no length, and not ended by a failure": 1,
     }
     assert _whole(record)
     np.testing.assert_array_equal(record.content.end_s - record.content.start_s, [1, 60, 3600])
@@ -371,7 +371,9 @@ def test_daylight_saving(read):
     assert not any("change of clocks" in warning for warning in record.warnings)
     wrong = read(table)
     np.testing.assert_array_equal(wrong.content.end_s - wrong.content.start_s, [3600, 7200, 1800, 14400, 7200])
-    assert any("4 rows differ from their elapsed time by exactly a change of clocks" in each for each in wrong.warnings)
+    assert any(
+        "in 4 rows elapsed time differs" in each.lower() and "a change of clocks" in each for each in wrong.warnings
+    )
 
 
 def test_heterogeneous_jobs(read):
@@ -385,7 +387,7 @@ def test_heterogeneous_jobs(read):
     assert _kinds(record) == (1, 1, 0)
     assert record.content.nodes.tolist() == [12, 1]
     assert [record.content.names[job] for job in record.content.job] == ["19", "20"]
-    assert _left(record) == {"parts of heterogeneous jobs, joined to the first part": 1}
+    assert _left(record) == {"joined to the first part of a heterogeneous job": 1}
 
 
 def test_choosing_jobs(read):
@@ -396,13 +398,37 @@ def test_choosing_jobs(read):
         *(row.format(*c) for c in [("1", "pre-7b", 4, "ann"), ("2_1", "pre-70b", 64, "bob"), ("3", "eval", 1, "ann")]),
         names=names,
     )
-    assert _left(read(table, job_name="pre-*")) == {"another job name": 1}
+    assert _left(read(table, job_name="pre-*")) == {"of another job name": 1}
     assert _kinds(read(table, user="ann")) == (0, 2, 0)
     assert _kinds(read(table, jobs=("2",))) == (0, 1, 0)
     assert _kinds(read(table, nodes_least=4)) == (0, 2, 0)
-    assert len(read(table, account="other").content.start_s) == 0
+    other = read(table, account="other")
+    assert len(other.content.start_s) == 0
+    assert _left(other) == {"of another account (there are llm)": 3}
     with pytest.raises(InputError, match="no column Partition"):
         read(_table("1|a|NODE_FAIL|0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"), partition="train")
+
+
+def test_the_names_that_there_are(read):
+    """Where no job has the name that was asked for, the most frequent names are said, however they are spelt."""
+    counts = {"pre-7b": 1, "pre-70b": 4, "eval": 2, "\x1b[31mred": 3, "a" * 100: 5, "b": 1, "": 6}
+    row = "{0}|{1}|NODE_FAIL|0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"
+    names = [name for name, count in counts.items() for _ in range(count)]
+    found = _left(read(_table(*(row.format(*pair) for pair in enumerate(names))), job_name="nojob"))
+    ((reason, rows),) = found.items()
+    assert rows == 22
+    assert reason.startswith(f"of another job name (there are {'a' * 40}, pre-70b, ")
+    assert reason.endswith(", eval, pre-7b, ...)")
+    assert "\x1b" not in reason
+
+
+def test_the_command_can_take_one_more_column(read):
+    """The command that an error names has the missing column among its columns, not behind the date."""
+    assert COMMAND.split(" -o ")[1].startswith("JobID,")
+    assert " " not in COMMAND.split(" -o ")[1]
+    with pytest.raises(InputError) as error:
+        read(_table("1|a|NODE_FAIL|0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"), account="llm")
+    assert error.value.render().endswith("NodeList,Account")
 
 
 def test_gpus(read):
@@ -489,7 +515,7 @@ def test_formulas_are_text(read):
     time = "0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"
     record = read(_table(f"1|=cmd()|NODE_FAIL|{time}", f"2|@SUM(A1)|=NODE_FAIL|{time}", f"=3|a|NODE_FAIL|{time}"))
     assert _kinds(record) == (0, 1, 0)
-    assert _left(record) == {"rows with a state that is none of Slurm's": 1, sacct.TORN: 1}
+    assert _left(record) == {"with a state that is none of Slurm's": 1, sacct.TORN: 1}
 
 
 def test_short_runs_that_failed(read):
@@ -504,15 +530,97 @@ def test_short_runs_that_failed(read):
     assert _kinds(read(_table(*rows), minimum_run_s=0.0, fail_exit_codes=(137,))) == (1, 2, 0)
 
 
-def test_options_of_all_readers():
+def test_options_of_all_readers(read):
     """Options that all readers share are those of this one, and its own outrank them."""
-    shared = RecordOptions(zone="Europe/Berlin", watched_until="2026-01-01T01:00:00", units=7)
-    assert slurm_options(shared) == SlurmOptions(zone="Europe/Berlin", report_s=seconds("2026-01-01T00:00:00"), nodes=7)
-    own = SlurmOptions(zone="UTC", report_s=5.0, nodes=9, user="ann")
+    shared = RecordOptions(zone="Europe/Berlin", watched_from="2026-01-01", watched_until="3 d", units=7)
+    expected = SlurmOptions(zone="Europe/Berlin", watched_from="2026-01-01", watched_until="3 d", nodes=7)
+    assert slurm_options(shared) == expected
+    own = SlurmOptions(zone="UTC", watched_from=1.0, watched_until=5.0, nodes=9, user="ann")
     assert slurm_options(shared._replace(slurm=own)) == own
     assert slurm_options(None) == SlurmOptions()
-    with pytest.raises(InputError, match="no time of a calendar"):
-        slurm_options(RecordOptions(watched_until="3 d"))
+
+
+HOURS = "{0}|a|{1}|0:0|2026-01-01T{2:02}:00:00|2026-01-01T{3:02}:00:00||{4}"
+
+
+def test_the_window_that_was_watched(read):
+    """Runs are cut to the time between --since and --until: nodes, failures and causes are those a loop counts."""
+    spans = [("NODE_FAIL", 0, 4, 2), ("NODE_FAIL", 4, 9, 3), ("NODE_FAIL", 10, 12, 5), ("COMPLETED", 8, 20, 7)]
+    spans += [("NODE_FAIL", 15, 22, 11), ("NODE_FAIL", 20, 23, 13)]
+    table = _table(*(HOURS.format(job, *span) for job, span in enumerate(spans)))
+    record = read(table, watched_from="2026-01-01T06:00:00", watched_until="2026-01-01T18:00:00")
+    found = record.content
+    at_risk = sum(max(0, min(end, 18) - max(start, 6)) * nodes for _, start, end, nodes in spans)
+    assert np.sum((found.end_s - found.start_s) * found.nodes) / 3600 == at_risk
+    failed = [span for span in spans if span[0] == "NODE_FAIL" and 6 < span[2] <= 18]
+    assert np.count_nonzero(found.outcome == Outcome.FAILURE) == len(failed) == 2
+    assert _left(record) == {"outside of --since and --until": 2}
+    assert [found.causes[code] for code in found.cause[found.outcome == Outcome.CENSORED]] == ["still running"] * 2
+    assert any("1 run that began before --since" in fact for fact in record.facts)
+    assert any("2 runs that went on after --until" in fact for fact in record.facts)
+    assert _whole(record)
+
+
+@pytest.mark.parametrize("until", ["2026-01-02", "2026-01-02 00:00", "1 d", 86_400.0, "2026-01-02T01:00:00+01:00"])
+def test_watching_may_end_as_of_any_record(read, until):
+    """A date, a stamp, and a time from the start of the record."""
+    record = read(_table("1|a|RUNNING|0:0|2026-01-01T00:00:00|Unknown||4"), watched_until=until)
+    assert record.content.end_s.tolist() == [seconds("2026-01-02T00:00:00")]
+
+
+def test_nothing_is_known_of_a_job_after_its_elapsed_time(read):
+    """A job that ran for an hour when the record was printed is not at risk until a later end of watching."""
+    record = read(_table("1|a|RUNNING|0:0|2026-01-01T00:00:00|Unknown|3600|4"), watched_until="2026-06-01")
+    assert (record.content.end_s - record.content.start_s).tolist() == [3600]
+
+
+def test_requeues_of_a_window(read):
+    """Waits are those of failures within the window."""
+    rows = [
+        HOURS.format(1, "NODE_FAIL", 0, 4, 2),
+        HOURS.format(1, "NODE_FAIL", 5, 9, 2),
+        HOURS.format(1, "FAILED", 11, 20, 2),
+    ]
+    assert read(_table(*rows)).recoveries.seconds[:2].tolist() == [3600, 7200]
+    within = read(_table(*rows), watched_from="2026-01-01T04:30:00", watched_until="2026-01-01T10:00:00")
+    assert within.recoveries.seconds.tolist() == [7200]
+
+
+def test_short_runs_are_judged_before_they_are_cut(read):
+    """A run that failed after four hours is a failure, also where only its last minutes were watched."""
+    record = read(_table(HOURS.format(1, "FAILED", 0, 4, 2)), watched_from="2026-01-01T03:55:00")
+    assert _kinds(record) == (0, 1, 0)
+
+
+def test_a_table_without_states(read):
+    """A table of sacct that does not say how jobs ended is taken by this reader and refused with what to run."""
+    head = b"JobID|JobName|ExitCode|Start|End|ElapsedRaw|NNodes|AllocTRES|NodeList\n"
+    assert sacct.looks_like(head)
+    with pytest.raises(InputError) as error:
+        read(head + b"9|a|1:0|2026-01-05T00:00:00|2026-01-06T00:22:53|87773|16||n1\n")
+    assert "sacct.txt:1: a table of sacct without a column State" in error.value.render()
+    assert f"hint: run {COMMAND}" in error.value.render()
+    assert not sacct.looks_like(b"JobID,Start,End,Reason\n")  # somebody's own table of outages
+
+
+def test_unknown_exit_codes(read):
+    """Without ExitCode the record says how FAILED counts, how many did, and what would tell them apart."""
+    time = "2026-01-01T00:00:00|2026-01-01T01:00:00|4"
+    table = _table(f"1|FAILED|{time}", f"2|NODE_FAIL|{time}", names="JobID|State|Start|End|NNodes")
+    record = read(table)
+    assert _kinds(record) == (0, 2, 0)
+    assert any(
+        "1 run that FAILED with an exit code that is not known: counted as failures. Add ExitCode" in each
+        for each in record.warnings
+    )
+    assert not any("any exit code but" in fact for fact in record.facts)
+    assert any(fact.startswith("Exit codes are not known: FAILED and OUT_OF_MEMORY are") for fact in record.facts)
+    chosen = read(table, fail_exit_codes=(1,))
+    assert _kinds(chosen) == (1, 1, 0)
+    assert any("not counted as failures" in each for each in chosen.warnings)
+    known = read(_table(f"1|FAILED|1:0|{time}", names="JobID|State|ExitCode|Start|End|NNodes"))
+    assert not any("Add ExitCode" in each for each in known.warnings)
+    assert any("any exit code but 2" in fact for fact in known.facts)
 
 
 def test_an_unknown_zone_is_refused_first(read):

@@ -8,6 +8,7 @@ from ckptplan.cost.scenario import LawName
 from ckptplan.fit.combining import Combined
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.dispersion import Dispersion, dispersion
+from ckptplan.fit.ends import CauseRow, Recovery, causes_of, recovery_of
 from ckptplan.fit.exposure import Exposure
 from ckptplan.fit.exposure_of_nodes import exposure_of_nodes
 from ckptplan.fit.exposure_of_runs import exposure_of_runs
@@ -16,7 +17,7 @@ from ckptplan.fit.goodness import Goodness, goodness
 from ckptplan.fit.laws import Choice, LawFit, best_law, fit_laws
 from ckptplan.fit.profile import shape_interval
 from ckptplan.fit.rate import mtbf_confidence
-from ckptplan.fit.record import Allocations, Counts, FailureRecord, Lifetimes, Outages, Outcome, Recoveries
+from ckptplan.fit.record import Allocations, Counts, FailureRecord, Lifetimes, Outages
 from ckptplan.fit.survival import Survival, survival_curve
 from ckptplan.fit.trend import Laplace, PowerLaw, Recent, laplace, power_law, recent_part
 
@@ -37,17 +38,6 @@ class Rate(NamedTuple):
     low_s: float
     high_s: float
     level: float
-
-
-class CauseRow(NamedTuple):
-    """One kind of end and its cause; ``share`` is of the interruptions counted, None for what is not counted."""
-
-    outcome: Outcome
-    cause: str
-    ends: int
-    share: float | None
-    recovery_mean_s: float | None
-    recovery_median_s: float | None
 
 
 class Laws(NamedTuple):
@@ -74,17 +64,6 @@ class Trend(NamedTuple):
     changes: bool
     recent: Recent | None
     recent_from_s: float | None  # on the calendar of the record
-
-
-class Recovery(NamedTuple):
-    """How long it took to run again. [s]."""
-
-    phase: str
-    seen: int
-    mean_s: float
-    median_s: float
-    quantile_90_s: float
-    cv: float
 
 
 class Fitted(NamedTuple):
@@ -172,8 +151,8 @@ def fit_record(combined: Combined, counting: Counting) -> Fitted:
         laws=_laws(found, counting),
         trend=trend,
         dispersion=_dispersion(found),
-        causes=_causes(record, found),
-        recovery=_recovery(record),
+        causes=causes_of(record, found),
+        recovery=recovery_of(record),
     )
 
 
@@ -220,59 +199,3 @@ def _dispersion(found: Exposure) -> Dispersion | None:
     if found.clock is None or found.clock.instants_s.size < FEWEST_FOR_A_TREND:
         return None
     return dispersion(found.clock.instants_s, found.clock.end_s)
-
-
-def _causes(record: FailureRecord, found: Exposure) -> tuple[CauseRow, ...]:
-    """Ends by kind and cause, the most frequent first; what is counted before what is not."""
-    content = record.content
-    if not isinstance(content, Allocations | Outages | Counts):
-        return ()
-    kinds = len(content.causes)
-    pairs, inverse = np.unique(content.outcome.astype(np.int64) * max(kinds, 1) + content.cause, return_inverse=True)
-    counts = np.bincount(inverse, content.failures if isinstance(content, Counts) else None, minlength=pairs.size)
-    counted = {int(one) for one in found.outcomes}
-    total = sum(int(n) for pair, n in zip(pairs, counts, strict=True) if int(pair) // max(kinds, 1) in counted)
-    recoveries = _recoveries(record)
-    rows = []
-    for pair, count in zip(pairs, counts, strict=True):
-        outcome, cause = divmod(int(pair), max(kinds, 1))
-        share = int(count) / total if outcome in counted else None
-        mean_s, median_s = _mean_and_median(recoveries, cause) if outcome != Outcome.CENSORED else (None, None)
-        name = content.causes[cause] if kinds else ""
-        rows.append(CauseRow(Outcome(outcome), name, int(count), share, mean_s, median_s))
-    order = (Outcome.FAILURE, Outcome.PREEMPTED, Outcome.MAINTENANCE, Outcome.CENSORED)
-    return tuple(sorted(rows, key=lambda row: (row.share is None, order.index(row.outcome), -row.ends, row.cause)))
-
-
-def _recoveries(record: FailureRecord) -> Recoveries | None:
-    """As the reader found them, else from the ends of outages."""
-    content = record.content
-    if not isinstance(content, Outages):
-        return record.recoveries
-    phase = "repair" if content.units > 1 else "outage"
-    if record.recoveries is not None:
-        return record.recoveries._replace(
-            phase=phase if record.recoveries.phase == "repair" else record.recoveries.phase
-        )
-    seconds = np.where(content.outcome == Outcome.CENSORED, np.nan, content.end_s - content.start_s)
-    return Recoveries(phase, content.cause, seconds) if np.any(np.isfinite(seconds)) else None
-
-
-def _mean_and_median(recoveries: Recoveries | None, cause: int) -> tuple[float | None, float | None]:
-    if recoveries is None:
-        return None, None
-    seconds = recoveries.seconds[(recoveries.cause == cause) & np.isfinite(recoveries.seconds)]
-    return (float(np.mean(seconds)), float(np.median(seconds))) if seconds.size else (None, None)
-
-
-def _recovery(record: FailureRecord) -> Recovery | None:
-    recoveries = _recoveries(record)
-    if recoveries is None:
-        return None
-    seconds = recoveries.seconds[np.isfinite(recoveries.seconds)]
-    if seconds.size == 0:
-        return None
-    mean_s = float(np.mean(seconds))
-    cv = float(np.std(seconds, ddof=1)) / mean_s if seconds.size > 1 and mean_s > 0.0 else 0.0
-    median_s, most_s = (float(q) for q in np.quantile(seconds, (0.5, 0.9)))
-    return Recovery(recoveries.phase, int(seconds.size), mean_s, median_s, most_s, cv)

@@ -6,8 +6,9 @@ import numpy as np
 
 from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName
 from ckptplan.fit.counting import Counting, Per
+from ckptplan.fit.ends import Recovery
 from ckptplan.fit.findings import date_text, findings, names_of
-from ckptplan.fit.fitting import Fitted, Rate, Recovery
+from ckptplan.fit.fitting import Fitted, Rate
 from ckptplan.fit.record import Allocations, Counts, Outages, Outcome
 
 _SAME_SIZE = 0.01

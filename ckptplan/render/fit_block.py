@@ -9,7 +9,7 @@ from ckptplan.fit.planning import RecordedFailures, same_size
 from ckptplan.units import HOUR_S
 
 if TYPE_CHECKING:
-    from ckptplan.fit.fitting import Recovery
+    from ckptplan.fit.ends import Recovery
 
 _WHOLE = ("outage", "restart")
 _DAY_S = 24 * HOUR_S

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ckptplan import __version__
 from ckptplan.errors import printable
-from ckptplan.fit.fitting import CauseRow, Fitted, Rate, Recovery, Trend, per_gpu
+from ckptplan.fit.ends import CauseRow, Recovery
+from ckptplan.fit.fitting import Fitted, Rate, Trend, per_gpu
 from ckptplan.fit.record import Outcome
 from ckptplan.fit.survival import Survival
 from ckptplan.render.numbers import percent, whole

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckptplan.cost.protection import Watchdog
     from ckptplan.cost.scenario import Cluster
     from ckptplan.cost.tiers import Tier
-    from ckptplan.fit.fitting import Recovery
+    from ckptplan.fit.ends import Recovery
 
 _ASSUMED_RESTART_S = 600.0
 _WHOLE_RECOVERIES = ("outage", "restart")  # phases of a record that last until the job runs again

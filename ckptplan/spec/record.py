@@ -16,7 +16,7 @@ from ckptplan.spec.schema import UNIT_OF_FORM, Key, find
 from ckptplan.units import format_count, format_percent, format_power, format_rate, format_size, format_time
 
 if TYPE_CHECKING:
-    from ckptplan.fit.fitting import Recovery
+    from ckptplan.fit.ends import Recovery
 
 _SUFFIX = {"s": "_s", "bytes": "_bytes", "bytes/s": "_bytes_per_s", "W": "_w"}
 

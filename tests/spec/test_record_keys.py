@@ -7,7 +7,7 @@ import pytest
 from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName
 from ckptplan.errors import InputError, Place, Problem
 from ckptplan.fit.counting import Counting, Per
-from ckptplan.fit.fitting import Recovery
+from ckptplan.fit.ends import Recovery
 from ckptplan.fit.planning import OtherClass, RecordedFailures
 from ckptplan.fit.record import Outcome
 from ckptplan.readers.column_roles import ROLES as ROLES_OF_READERS

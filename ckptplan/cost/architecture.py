@@ -128,6 +128,12 @@ class Architecture(NamedTuple):
         return self.total + (self.of_kind(TensorKind.EMBEDDING) if self.tied_head else 0)
 
     @property
+    def heads(self) -> int:
+        """Attention heads of a layer, the most that one has; 0 where they are not known."""
+        parts = (s.parts for t in self.tensors if t.kind is TensorKind.ATTENTION for s in t.sections)
+        return max(parts, default=0)
+
+    @property
     def buffers(self) -> int:
         """Elements that a checkpoint holds and no optimizer trains."""
         return sum(t.total for t in self.tensors if t.buffer)

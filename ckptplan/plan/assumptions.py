@@ -47,6 +47,8 @@ def _assumptions(scenario: Scenario, cases: Sequence[Case], scales: Sequence[int
     uncounted = [phase for phase, seconds in cases[0].restart.phases_s.items() if seconds == 0]
     if uncounted:
         yield f"a restart takes no time to {', '.join(uncounted).replace('_', ' ')}: the spec gives none"
+    if scenario.model.architecture is not None and scenario.model.architecture.assumed:
+        yield f"the file of the model does not say, and is taken: {'; '.join(scenario.model.architecture.assumed)}"
     yield "the interval is work between two saves, the save itself excluded; exact shares are of wall time"
     free = [c.save.name for c in cases if c.save.flush_s > 0 and c.save.training_speed_while_flushing == 1.0]
     if free:

@@ -51,7 +51,7 @@ def read_model_config(path: str | Path) -> Architecture:
     """
     path = Path(path)
     try:
-        file = path / NAME if path.is_dir() else path
+        file = path / NAME if path.is_dir() and path.name != NAME else path
         text = _text(_bytes(file), str(file))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         said = (error.strerror if isinstance(error, OSError) else None) or "the name cannot be a file"

@@ -21,8 +21,8 @@ _KINDS = (
     Column("active_parameters", "used by a token", whole),
 )
 _STAGES = (
-    Column("stages", "stage", str, right=False),
-    Column("layers", "layers", str, right=False),
+    Column("stages", "stage", str, right=False, named=True),
+    Column("layers", "layers", str, right=False, named=True),
     Column("parameters_per_rank", "parameters/GPU", whole),
     Column("held_per_rank_bytes", "held/GPU", format_size),
     Column("written_per_rank_bytes", "written/GPU", format_size),
@@ -70,6 +70,8 @@ def model_facts(scenario: Scenario) -> list[str]:
         facts.append(f"Multi-token prediction, in the files beside the model and not counted: {extra:,} parameters.")
     if architecture.buffers:
         facts.append(f"Buffers, which no optimizer trains, are not counted: {architecture.buffers:,} elements.")
+    if architecture.quantization is not None:
+        facts.append("Published weights are quantized (quantization_config): counted as they are trained, before that.")
     if scenario.model.trainable_fraction < 1:
         facts.append("The trained part is taken evenly from all layers.")
     cuts = uneven_cuts(

@@ -69,7 +69,7 @@ class Screen(NamedTuple):
         blocks = []
         for row in rows:
             cells = list(zip(columns, row, strict=True))
-            texts = [cell for column, cell in cells if not column.right and cell]
+            texts = [f"{c.title} {cell}" if c.named else cell for c, cell in cells if not c.right and cell]
             pairs = [_pair(column.title, cell) for column, cell in cells if column.right and cell not in ("", "-")]
             # A sheet of texts has no names worth repeating: its first cell is the heading of the others.
             heading, body = (", ".join(texts), pairs) if numbers else (texts[0], texts[1:])

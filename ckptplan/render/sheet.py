@@ -24,6 +24,7 @@ class Column(NamedTuple):
     title: str = ""
     show: Callable[[Any], str] | None = plain
     right: bool = True
+    named: bool = False  # a text that says little without its title, where rows stand one below the other
 
 
 class Sheet(NamedTuple):

@@ -141,14 +141,23 @@ def report(scenario: Scenario, screen: Screen) -> str:
 
 def markdown(scenario: Scenario) -> str:
     """The same as Markdown."""
+    ledger = scenario.model.ledger
     parts = [
         f"## {_answer(scenario)}\n",
         to_markdown(state_sheet(scenario)),
         *(to_markdown(sheet) for sheet in _model_sheets(scenario)),
-        "\n".join(f"- {text}" for text in (*_division(scenario), *_model_facts(scenario), *_losses(scenario))) + "\n",
-        *(to_markdown(sheet) for sheet in _cost_sheets(scenario)),
+        _markdown_list("Layout", _division(scenario)),
+        _markdown_list("Model", _model_facts(scenario)),
+        *(f"### What a save takes\n\n{to_markdown(sheet)}" for sheet in _cost_sheets(scenario)),
+        _markdown_list("What a save without it costs", _losses(scenario)),
+        _markdown_list("What is not saved", _omits(scenario)),
+        f"Ledger: {ledger.name} ({printable(ledger.source)})\n",
     ]
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
+
+
+def _markdown_list(title: str, texts: Sequence[str]) -> str:
+    return f"### {title}\n\n" + "".join(f"- {text}\n" for text in texts) if texts else ""
 
 
 def _sizes(scenario: Scenario) -> Sizes:

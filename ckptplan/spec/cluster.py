@@ -9,6 +9,7 @@ from ckptplan.spec.fields import whole_numbers
 from ckptplan.spec.record import Record
 
 _AXES = ("tensor", "pipeline", "context", "data", "replicas")
+_MOST_SHOWN = 16  # stages of an example
 _FOLLOWS = "follows from cluster.gpus"
 
 
@@ -71,9 +72,9 @@ def _layers_per_stage(record: Record, pipeline: int) -> tuple[int, ...] | None:
     layers = whole_numbers(record.fields, path)
     if layers and len(layers) != pipeline:
         stages = f"{len(layers):,} stage{'' if len(layers) == 1 else 's'}"
-        record.fields.fault(
-            path, f"layers of {stages}, but pipeline is {pipeline:,}", "write one number for each stage"
-        )
+        list_of = ", ".join("8" for _ in range(pipeline)) if pipeline <= _MOST_SHOWN else "8, 8, ..."
+        hint = f"write one number for each stage, for example layers_per_stage: [{list_of}]"
+        record.fields.fault(path, f"layers of {stages}, but pipeline is {pipeline:,}", hint)
         return None
     if layers:
         text = ", ".join(str(count) for count in layers)

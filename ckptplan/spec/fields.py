@@ -20,6 +20,8 @@ _ZERO_HINTS = {
     "stall": "a save always blocks for a moment: write the copy-out time, for example 100 ms",
     "training_speed_while_flushing": "write 0.95 or 95 %",
 }
+_CONFIG_KEYS = frozenset({"model_type", "architectures"})  # at the top of a configuration of Hugging Face
+_GROUPS = frozenset(name for name, entry in SPEC.keys.items() if not isinstance(entry, Key))
 _ONE_INTEGER = Key("integer", "One of a list.", example="8")
 _PER_NODE_DAY_HINT = "failures per node and day, a pure number: 6.5 per 1000 node-days are 6.5e-3"
 _NOUNS: dict[Form, str] = {
@@ -109,6 +111,11 @@ def read_fields(root: Node, file: str) -> Fields:
     fields = Fields(file)
     if not isinstance(root, MapNode):
         fields.fault("", "a spec is a group of keys", "ckptplan spec init prints a spec to start from", root.place)
+        return fields
+    if _CONFIG_KEYS & root.entries.keys() and not _GROUPS & root.entries.keys():
+        message = "this is the config.json of a model, not a spec"
+        hint = "ckptplan spec init prints a spec; write model: {config: ./config.json} in it, or the name of this file"
+        fields.fault("", message, hint, root.place)
         return fields
     _group(fields, "", root, SPEC)
     return fields
@@ -218,7 +225,8 @@ def _integers(fields: Fields, path: str, node: Node, key: Key) -> None:
         try:
             _value(item, _ONE_INTEGER, _last(path))
         except UnitError as error:
-            fields.fault(path, str(error), error.hint if key.example not in error.hint else hint, item.place)
+            # An example of one number is none of the list; what number would do is.
+            fields.fault(path, str(error), hint if f"{_last(path)}: " in error.hint else error.hint, item.place)
             return
     fields.given[path] = Given(node, node)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.spec.named_files import read_named
@@ -11,9 +12,15 @@ from ckptplan.units import format_count
 
 if TYPE_CHECKING:
     from ckptplan.cost.architecture import Architecture
-    from ckptplan.cost.scenario import Cluster, Model
+    from ckptplan.cost.scenario import Cluster, Layout, Model
 
 _EXPERTS = "model.expert_parameters"
+_MOST_SHOWN = 16  # stages of an example
+# Width and depth, which every published file has: without one, the count may be that of another model.
+_DECIDES = re.compile(
+    "hidden_size|n_embd|d_model|num_hidden_layers|n_layers?|num_layers|depth|intermediate_size|"
+    "num_experts|num_local_experts|n_routed_experts|moe_num_experts|moe_intermediate_size"
+)
 
 
 class Counts(NamedTuple):
@@ -55,7 +62,7 @@ def matrix_fraction(counts: Counts) -> float | None:
 
 
 def refuse_what_layers_do_not_fill(record: Record, model: Model, cluster: Cluster) -> None:
-    """Note more pipeline stages than layers, and more expert-parallel ranks than experts."""
+    """Note more pipeline stages than layers, and more expert-parallel ranks than experts; warn of uneven cuts."""
     architecture, layout = model.architecture, cluster.layout
     given = "cluster.layout.layers_per_stage"
     if architecture is None:
@@ -66,7 +73,8 @@ def refuse_what_layers_do_not_fill(record: Record, model: Model, cluster: Cluste
     together = sum(layout.layers_per_stage)
     if layout.layers_per_stage and together != architecture.layers:
         message = f"{together:,} layers together, but the model has {architecture.layers:,}"
-        record.fields.fault(given, message, "write the layers of every stage, in order")
+        hint = f"write the layers of every stage, in order: {_example(architecture.layers, layout.pipeline)}"
+        record.fields.fault(given, message, hint)
     if layout.pipeline > architecture.layers:
         record.fields.fault(
             "cluster.layout.pipeline",
@@ -81,6 +89,49 @@ def refuse_what_layers_do_not_fill(record: Record, model: Model, cluster: Cluste
             f"{layout.expert:,} expert-parallel ranks, but the model has {has}",
             f"write expert: {routed} or less" if architecture.experts else "delete expert",
         )
+    if record.fields.whole("cluster.layout"):
+        _warn_of_uneven_cuts(record, architecture, layout)
+
+
+def _warn_of_uneven_cuts(record: Record, architecture: Architecture, layout: Layout) -> None:
+    """Layouts that the sizes follow as well as they can, and that Megatron Core refuses."""
+    heads, routed = architecture.heads, 1 if architecture.experts is None else architecture.experts.routed
+    for axis, ranks, number, what in (
+        ("tensor", layout.tensor, heads, "attention heads"),
+        ("expert", layout.expert, routed, "experts"),
+    ):
+        if number % ranks:
+            near = max(size for size in range(1, min(ranks, number) + 1) if number % size == 0)
+            message = f"{number:,} {what} do not divide by {ranks:,} ranks, which Megatron Core wants"
+            record.warn(f"cluster.layout.{axis}", message, f"write {axis}: {near}, or another divisor of {number:,}")
+    if architecture.layers % layout.pipeline and not layout.layers_per_stage:
+        message = (
+            f"{architecture.layers:,} layers do not divide by {layout.pipeline:,} stages, which Megatron Core wants: "
+            "the first stages take one more"
+        )
+        record.warn("cluster.layout.pipeline", message, f"write {_example(architecture.layers, layout.pipeline)}")
+
+
+def _example(layers: int, pipeline: int) -> str:
+    """An accepted list of the layers of every stage."""
+    if pipeline > _MOST_SHOWN or pipeline > layers:
+        return "layers_per_stage: [8, 8, ...], one number for each stage"
+    even, rest = divmod(layers, pipeline)
+    return f"layers_per_stage: [{', '.join(str(even + (stage < rest)) for stage in range(pipeline))}]"
+
+
+def _assumed(record: Record, path: str, architecture: Architecture) -> str:
+    """What the origin of the counts adds; dimensions that make the count are warned of where the file lacks them."""
+    if not architecture.assumed:
+        return ""
+    missing = [note for note in architecture.assumed if _DECIDES.fullmatch(note.partition(" = ")[0].rpartition(".")[2])]
+    if missing:
+        message = (
+            f"the file does not say how large the model is, and the defaults of the family are taken: {missing[0]}"
+        )
+        message += f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        record.warn(path, message, "write these keys into the file; ckptplan size lists all that is assumed")
+    return f", {len(architecture.assumed):,} assumed"
 
 
 def _source(record: Record) -> str | None:
@@ -113,7 +164,8 @@ def _from_file(record: Record, source: str) -> Counts | None:
     if total < 1:
         record.fields.fault(path, "the file has no parameters", "is it that of the model?")
         return None
-    record.note("model.parameters", total, format_count(total), f"follows from {path}")
+    origin = f"follows from {path}{_assumed(record, path, architecture)}"
+    record.note("model.parameters", total, format_count(total), origin)
     if not _agrees(record, experts, path):
         return None
     return Counts(total, experts, architecture)

@@ -80,6 +80,38 @@ def test_markdown_has_the_tables_too(tmp_path: Path) -> None:
     out = run(tmp_path, LLAMA, "--format", "markdown")
     assert "| stage | layers |" in out
     assert "- Model: llama" in out
+    titles = ["Layout", "Model", "What a save takes", "What a save without it costs", "What is not saved"]
+    assert [line for line in out.splitlines() if line.startswith("###")] == [f"### {title}" for title in titles]
+    before, _, after = out.partition("### What a save without it costs")
+    assert "\n- 16-bit weights: the model\n" in after
+    assert "\n- Model: llama, 32 layers\n" in before.partition("### Model")[2]
+
+
+def test_narrow_screens_name_stage_and_layers(tmp_path: Path) -> None:
+    """Where the table of stages does not fit, each row says what its numbers are."""
+    run(tmp_path, LLAMA)
+    narrow = ckptplan("size", "run.yaml", cwd=tmp_path, env={"COLUMNS": "40"})
+    assert "\nstage 1-2, layers 8-23 (8 each)\n" in narrow.out
+
+
+def test_quantized_files_are_counted_as_they_are_trained(tmp_path: Path) -> None:
+    """A quantization_config has a word beside the same count."""
+    out = run(tmp_path, LLAMA | {"quantization_config": {"quant_method": "fp8"}})
+    assert "Published weights are quantized (quantization_config)" in out
+    assert "8,030,261,248 parameters" in out
+    assert "quantized" not in run(tmp_path, LLAMA)
+
+
+def test_optimize_names_what_the_file_leaves_out(tmp_path: Path) -> None:
+    """Assumed dimensions stand under what is assumed; a file that says everything has no such line."""
+    said = "the file of the model does not say, and is taken: "
+    (tmp_path / "run.yaml").write_text(WEIGHTS_ALONE, encoding="utf-8")
+    for config, line in (({"model_type": "llama"}, f"{said}num_hidden_layers = 32; "), (LLAMA | {"head_dim": 128}, "")):
+        (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        done = ckptplan("optimize", "run.yaml", cwd=tmp_path)
+        assert done.code == 0, done.err
+        assert (said in done.out) == bool(line)
+        assert line in done.out
 
 
 def test_without_a_pipeline_there_is_no_table_of_stages(tmp_path: Path) -> None:

@@ -147,6 +147,9 @@ def test_links_of_a_folder_that_lead_out_are_refused(folder: Path, tmp_path: Pat
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "model.safetensors").symlink_to(folder / FIRST)
     assert refusal(tmp_path / "links") == ("'model.safetensors' is a link that leads out of the folder",)
+    with pytest.raises(InputError) as caught:
+        read_shards(tmp_path / "links")
+    assert "write config: ./config.json" in (caught.value.problems[0].hint or "")
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,16 @@ CONFIG = {
     "hidden_size": 8,
     "intermediate_size": 16,
     "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "head_dim": 1,
     "num_local_experts": 8,
     "num_experts_per_tok": 2,
     "vocab_size": 1_000,
     "tie_word_embeddings": False,
     "max_position_embeddings": 64,
 }
+COLLECTION = Path(__file__).parents[3] / "shared" / "data" / "models"
 IN_EXPERTS = 4 * 8 * 3 * 8 * 16
 # Two vocabulary matrices and the last norm; each layer attention, two norms, a router and its experts.
 PARAMETERS = 2 * 1_000 * 8 + 8 + 4 * (4 * 64 + 2 * 8 + 8 * 8) + IN_EXPERTS
@@ -155,6 +157,7 @@ def test_experts_that_agree_may_be_given(folder: Path) -> None:
         ("pipeline: 8, shard: zero1", "cluster.layout.pipeline", "8 stages, but layers of the model: 4"),
         ("expert: 16, shard: zero1", "cluster.layout.expert", "16 expert-parallel ranks, but the model has 8 experts"),
         ("pipeline: 2, layers_per_stage: [1, 2]", "cluster.layout.layers_per_stage", "3 layers together"),
+        ("pipeline: 2, layers_per_stage: [1, 2, 1]", "cluster.layout.layers_per_stage", "layers of 3 stages"),
     ],
 )
 def test_layouts_that_the_layers_do_not_fill_are_refused(folder: Path, layout: str, key: str, message: str) -> None:
@@ -162,6 +165,99 @@ def test_layouts_that_the_layers_do_not_fill_are_refused(folder: Path, layout: s
     (fault,) = faults(spec(folder, "config: config.json", layout))
     assert (fault.key, fault.place.line if fault.place else None) == (key, 3)
     assert message in fault.message
+
+
+@pytest.mark.parametrize(
+    ("layout", "key", "message", "hint"),
+    [
+        ("tensor: 16", "cluster.layout.tensor", "8 attention heads do not divide by 16 ranks", "tensor: 8,"),
+        ("data: 128, expert: 4, tensor: 4", None, "", ""),
+        ("context: 2, data: 256, expert: 4, tensor: 1", None, "", ""),
+        ("pipeline: 4, layers_per_stage: [1, 1, 1, 1]", None, "", ""),
+    ],
+)
+def test_layouts_that_divide_unevenly_are_warned_of(
+    folder: Path, layout: str, key: str | None, message: str, hint: str
+) -> None:
+    """Heads that do not divide by tensor-parallel ranks, which Megatron Core refuses; an even layout has no word."""
+    found = load(str(spec(folder, "config: config.json", layout)), environment={}).warnings
+    assert [warning.key for warning in found] == ([] if key is None else [key])
+    assert all(message in warning.message and hint in (warning.hint or "") for warning in found)
+
+
+def test_stages_and_experts_that_do_not_divide_are_warned_of(folder: Path) -> None:
+    """The hint is a list of layers that is accepted, and a number of ranks that divides the experts."""
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": 5}), encoding="utf-8")
+    path = spec(folder, "config: config.json", "pipeline: 2, data: 256")
+    (warning,) = load(str(path), environment={}).warnings
+    assert (warning.key, "5 layers do not divide by 2 stages" in warning.message) == ("cluster.layout.pipeline", True)
+    assert warning.hint == "write layers_per_stage: [3, 2]"
+    sets = ["cluster.layout={pipeline: 2, layers_per_stage: [3, 2]}"]
+    assert load(str(path), sets=sets, environment={}).warnings == ()
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"num_local_experts": 6}), encoding="utf-8")
+    (warning,) = load(str(spec(folder, "config: config.json", "expert: 4")), environment={}).warnings
+    assert (warning.key, "6 experts do not divide by 4 ranks" in warning.message) == ("cluster.layout.expert", True)
+    assert (warning.hint or "").startswith("write expert: 3,")
+
+
+def test_a_model_of_unknown_heads_has_no_word_on_them(folder: Path) -> None:
+    """Names of tensors do not tell how many heads there are."""
+    assert load(str(spec(folder, "checkpoint: weights", "tensor: 64")), environment={}).warnings == ()
+
+
+@pytest.mark.parametrize("written", ["[0, 4]", "[2, x]", "4", "[1e30, 1]", "[1, 2, 3]", "[2, 3]"])
+def test_hints_of_layers_by_stage_are_accepted_lists(folder: Path, written: str) -> None:
+    """Every fault of the list hints at a list, never at one number."""
+    (fault,) = faults(spec(folder, "config: config.json", f"pipeline: 2, layers_per_stage: {written}"))
+    assert fault.key == "cluster.layout.layers_per_stage"
+    assert "layers_per_stage: [" in (fault.hint or "")
+
+
+def test_dimensions_that_the_file_lacks_are_warned_of(folder: Path) -> None:
+    """Width and depth by default are another model: a warning at the key, and the number of assumed keys as origin."""
+    (folder / "config.json").write_text('{"model_type": "llama"}', encoding="utf-8")
+    read = load(str(spec(folder, "config: config.json", "data: 512")), environment={})
+    (warning,) = read.warnings
+    assert warning.key == "model.config"
+    assert "num_hidden_layers = 32 and 2 more" in warning.message
+    origins = {value.key: value.origin for value in read.values}
+    assert origins["model.parameters"] == "follows from model.config, 8 assumed"
+
+
+@pytest.mark.skipif(not COLLECTION.is_dir(), reason="the collection of configurations is not here")
+def test_published_files_say_how_large_they_are(folder: Path) -> None:
+    """No configuration of the collection is warned of on one GPU."""
+    (folder / "run.yaml").write_text(GOOD.replace("parameters: 70e9", "config: config.json"), encoding="utf-8")
+    alone = ["cluster={gpus: 1, layout: {data: 1}}"]
+    for path in sorted(COLLECTION.glob("*/config.json")):
+        (folder / "config.json").write_bytes(path.read_bytes())
+        read = load(str(folder / "run.yaml"), sets=alone, environment={})
+        assert not [warning for warning in read.warnings if warning.key == "model.config"], path
+
+
+def test_a_configuration_in_place_of_a_spec_is_recognised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A config.json, and a folder that holds one, named as a spec: one fault that says where it belongs."""
+    (fault,) = faults(folder / "config.json")
+    assert "config.json of a model, not a spec" in fault.message
+    assert "model: {config:" in (fault.hint or "")
+    (fault,) = faults(folder)
+    assert "a folder with the config.json of a model" in fault.message
+    assert "model: {config:" in (fault.hint or "")
+    (folder / "config.json").rename(folder / "weights" / "config.json")
+    (fault,) = faults(folder)
+    assert "it is a directory" in fault.message
+    monkeypatch.chdir(folder.parent)
+    (folder.parent / "llama3-405b").mkdir()
+    (folder.parent / "llama3-405b" / "config.json").write_text("{}", encoding="utf-8")
+    assert load("llama3-405b", environment={}).scenario.cluster.gpus == 16_384
+
+
+def test_a_spec_with_a_key_of_a_configuration_is_a_spec(folder: Path) -> None:
+    """One key too many beside the groups of a spec is an unknown key."""
+    path = folder / "run.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "model_type: llama\n", encoding="utf-8")
+    (fault,) = faults(path)
+    assert (fault.key, fault.message) == ("model_type", "unknown key")
 
 
 def test_experts_of_a_dense_model_are_refused(folder: Path) -> None:
@@ -195,6 +291,12 @@ def _link_in_folder(folder: Path) -> None:
     (folder / "linked" / "config.json").symlink_to(folder.parent / "out.json")
 
 
+def _hub(folder: Path) -> None:
+    """A snapshot of a cache: links to files beside it."""
+    (folder / "hub").mkdir()
+    (folder / "hub" / "a.safetensors").symlink_to(folder / "weights" / "model.safetensors")
+
+
 def _written(name: str, data: bytes) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_bytes(data) and None  # type: ignore[func-returns-value]
 
@@ -223,6 +325,10 @@ def _nothing(_: Path) -> None:
         ("config: a.json", _written("a.json", b'{"model_type": "never-heard-of"}'), "never-heard-of"),
         ("config: a.json", _written("a.json", b"\x00" * 100), ""),
         ("checkpoint: missing", _nothing, "no such file"),
+        ("checkpoint: a.safetensors", lambda folder: (folder / "a.safetensors").mkdir(), "no safetensors file and no"),
+        ("checkpoint: odd", lambda folder: (folder / "odd" / "a.safetensors").mkdir(parents=True), "is a folder"),
+        ("config: odd", lambda folder: (folder / "odd" / "config.json").mkdir(parents=True), "is a folder"),
+        ("checkpoint: hub", _hub, "a link that leads out of the folder"),
         ("checkpoint: ..", _nothing, "not in the folder of the spec"),
         ("checkpoint: link.json", _link, "not in the folder of the spec"),
         ("checkpoint: pipe", lambda folder: os.mkfifo(folder / "pipe"), "pipe"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 from ckptplan.errors import printable
 from ckptplan.fit.record import LeftOut
-from ckptplan.readers.column_roles import MOST_COLUMNS, ROLES, plain
-from ckptplan.readers.files import LONGEST_LINE, Line, TextLines, refused
+from ckptplan.readers.column_roles import MOST_COLUMNS, ROLES, plain, unit_of
+from ckptplan.readers.files import HEAD_BYTES, LONGEST_LINE, Line, TextLines, open_record, refused
+from ckptplan.readers.plain_blocks import BLOCK, FEWER, MORE, parsed, plain_block
 
 CHUNK_ROWS = 50_000  # rows that are held as text at one time
 _CHUNK_CELLS = 2_000_000
@@ -20,6 +23,7 @@ _MOST_LINES = 50  # of one quoted cell
 _SEPARATORS = ",;\t|"
 _CLOCK = re.compile(r"[0-9]{1,2}:")  # the second part of a stamp, no column of its own
 _MOMENT = re.compile(r"[0-9]+(?:\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+)?")
+_MOST_SEEN = 20  # lines by which the separator is found
 _VALUE = re.compile(r"[-+.]?[0-9]|(?:nan|inf)\b|true$|false$", re.IGNORECASE)
 
 
@@ -33,13 +37,15 @@ class Delimited:
     def __init__(self, path: str) -> None:
         self.path = path
         self._lines = TextLines(path)
-        self._source = iter(self._lines)
+        self._opened = _opened(path)  # closes the file when nobody reads any more
+        self._stream = next(self._opened)
+        self._source = self._lines.of(self._stream)
         self._left: Counter[str] = Counter()
         first = next(self._filled(), None)
         if first is None:
             long = f"; its first line has more than {LONGEST_LINE:,} bytes" if self._lines.too_long else ""
             raise refused(path, f"holds no line of a table{long}", "is this the right file?")
-        self.separator = separator_of(first.text)
+        self.separator = separator_of(first.text, self._following())
         self._split_at = None if self.separator == " " else self.separator  # None: at any number of blanks
         if first.text.count(self.separator) >= MOST_COLUMNS:
             count = first.text.count(self.separator) + 1
@@ -54,7 +60,7 @@ class Delimited:
         most = max(1, min(CHUNK_ROWS, _CHUNK_CELLS // len(self.names)))
         rows: list[list[str]] = []
         size = 0
-        for cells, length in self._rows():
+        for cells, length in self._rows(self._rest()):
             rows.append(cells)
             size += length
             if len(rows) >= most or size > _CHUNK_SIZE:
@@ -62,6 +68,55 @@ class Delimited:
                 rows, size = [], 0
         if rows:
             yield _picked(rows, wanted)
+
+    def arrays(self, wanted: Sequence[int]) -> Iterator[list[Any]]:
+        """The same as pyarrow arrays of strings, and faster: blocks of plain lines are taken apart as a whole."""
+        if self._split_at is not None and self._pending is None:
+            while (block := self._block()) is not None:
+                plain_lines = plain_block(block)
+                if plain_lines is None:
+                    self._source = self._again(block)
+                    break
+                yield self._arrays_of(block, plain_lines, wanted)
+        for chunk in self.columns(wanted):
+            yield [_array(texts) for texts in chunk]
+
+    def _block(self) -> bytes | None:
+        """Some lines, whole ones unless one is too long; None at the end."""
+        block = self._stream.read(BLOCK)
+        if block and not block.endswith(b"\n"):
+            block += self._stream.readline(LONGEST_LINE + 1)
+        return block or None
+
+    def _again(self, block: bytes) -> Iterator[Line]:
+        """The lines of a block that was read, and of the rest."""
+        yield from self._lines.of(io.BytesIO(block))
+        if not block.endswith(b"\n"):  # in the middle of a line that is too long, or at the end
+            self._lines.skip(self._stream)
+        yield from self._lines.of(self._stream)
+
+    def _arrays_of(self, block: bytes, plain_lines: bytes, wanted: Sequence[int]) -> list[Any]:
+        found = parsed(plain_lines, len(self.names), self.separator, wanted)
+        if found is None:
+            rows = [cells for cells, _ in self._rows(self._lines.of(io.BytesIO(block)))]
+            return [_array(texts) for texts in (_picked(rows, wanted) if rows else [[] for _ in wanted])]
+        self._lines.lines += block.count(b"\n")
+        self._left.update(found.left)
+        return [_short(array) for array in found.columns]
+
+    def line_of(self, at: int, text: str) -> int | None:
+        """The first line with a text in some column; quoted cells of several lines are not looked at."""
+        for number, line in TextLines(self.path):
+            if text in line:
+                cells = self._split(line)
+                if at < len(cells) and cells[at].strip() == text:
+                    return number
+        return None
+
+    def _following(self) -> list[str]:
+        """Lines behind the first one, as far as they can be seen without reading on."""
+        seen = self._stream.peek(BLOCK) if isinstance(self._stream, io.BufferedReader) else b""
+        return [line for line in map(str.strip, few_lines(seen)) if line and line[0] != "#"]
 
     def first_cells(self) -> list[str]:
         """The cells of the first line where no header stands there."""
@@ -79,26 +134,29 @@ class Delimited:
         """Lines that hold something; a comment is none before the header, and none after it if it is a whole line."""
         return (line for line in self._source if (text := line.text.strip()) and not text.startswith("#"))
 
-    def _rows(self) -> Iterator[tuple[list[str], int]]:
+    def _rest(self) -> Iterator[Line]:
+        """The first line, where it is no header, and those that were not read yet."""
+        if self._pending is not None:
+            yield self._pending
+        yield from self._source
+
+    def _rows(self, source: Iterable[Line]) -> Iterator[tuple[list[str], int]]:
         """The cells of each row, and how long its text is."""
         wanted = len(self.names)
-        for text in self._joined():
+        for text in self._joined(source):
             cells = self._split(text) if '"' in text else text.split(self._split_at)
             if len(cells) != wanted:
                 while len(cells) > wanted and not cells[-1].strip():
                     cells.pop()
                 if len(cells) != wanted:
-                    few = len(cells) < wanted
-                    self._left[f"rows with {'fewer' if few else 'more'} cells than the header"] += 1
+                    self._left[FEWER if len(cells) < wanted else MORE] += 1
                     continue
             yield cells, len(text)
 
-    def _joined(self) -> Iterator[str]:
+    def _joined(self, source: Iterable[Line]) -> Iterator[str]:
         """Rows as text: one line each, or more where a quoted cell holds line breaks."""
         held: list[str] = []
-        if self._pending is not None:
-            yield self._pending.text
-        for _, line in self._source:
+        for _, line in source:
             text = line.strip()
             if not text or text[0] == "#":
                 continue
@@ -148,12 +206,51 @@ def _picked(rows: list[list[str]], wanted: Sequence[int]) -> list[list[str]]:
     ]
 
 
-def separator_of(text: str) -> str:
-    """The separator that a line has most of, quoted cells left aside; blanks between times; a comma if it has none."""
+def _array(texts: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(texts, pa.string())
+
+
+def _short(column: Any) -> Any:
+    """Cells of bounded length."""
+    import pyarrow.compute as pc
+
+    longest = pc.max(pc.binary_length(column)).as_py() or 0
+    return pc.utf8_slice_codeunits(column, 0, LONGEST_CELL) if longest > LONGEST_CELL else column
+
+
+def _opened(path: str) -> Iterator[BinaryIO]:
+    with open_record(path) as stream:
+        yield stream
+
+
+def few_lines(head: bytes) -> list[str]:
+    """The first lines of what was seen of a file, the last one left out where it may go on."""
+    lines = head[:HEAD_BYTES].decode("utf-8-sig", "replace").split("\n", _MOST_SEEN)
+    return lines[:-1] if len(lines) > 1 else lines
+
+
+def separator_of(text: str, following: Sequence[str] = ()) -> str:
+    """The separator that a line has most of, quoted cells left aside; blanks between times; a comma if it has none.
+
+    Blanks separate only where they part the line and all that follow it into as many cells, and none of these is half
+    of a stamp: "gap (days)" and "Failed At" are names of one column.
+    """
     bare = re.sub(r'"[^"]*"', "", text)
     best = max(_SEPARATORS, key=bare.count)
     words = bare.split(maxsplit=MOST_COLUMNS)
-    if best in bare or len(words) < 2 or _CLOCK.match(words[1]):
+    if best in bare or len(words) < 2 or _is_one_name(bare):
         return best if best in bare else ","
     known = {name for names in ROLES.values() for name in names}
-    return " " if all(_MOMENT.fullmatch(word) or plain(word) in known for word in words[:2]) else ","
+    if not all(_MOMENT.fullmatch(word) or plain(word) in known for word in words[:2]):
+        return ","
+    rows = [line.split(maxsplit=MOST_COLUMNS) for line in (text, *following)]
+    parted = all(len(row) == len(words) and not any(_CLOCK.match(word) for word in row[1:2]) for row in rows)
+    return " " if parted else ","
+
+
+def _is_one_name(text: str) -> bool:
+    """Whether a line is, as a whole, a name that a column has, with or without a unit."""
+    known = {name for names in ROLES.values() for name in names}
+    return plain(text) in known or unit_of(text)[0] in known

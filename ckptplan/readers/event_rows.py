@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckptplan.errors import InputError, printable
+from ckptplan.errors import printable
 from ckptplan.fit.record import Codes, FailureRecord, LeftOut, Lifetimes
 from ckptplan.readers.column_roles import Column
+from ckptplan.readers.effects import without_effect
 from ckptplan.readers.files import refused
-from ckptplan.readers.kinds_of_rows import outcome_of
-from ckptplan.readers.moments import UNITS_S, Style, numbers, read_times, style_of
+from ckptplan.readers.kinds_of_rows import Judge
+from ckptplan.readers.lengths import is_separated, length_s
+from ckptplan.readers.moments import UNITS_S, Style, numbers, read_times, style_of, whole_days
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
-from ckptplan.readers.outage_rows import Noted, outages_of
-from ckptplan.readers.report import NO_ZONE, Report, repairs
-from ckptplan.readers.stamps import Floats, Stamps
-from ckptplan.units import UnitError, parse_quantity
+from ckptplan.readers.outage_rows import Noted, judged_outages
+from ckptplan.readers.report import NO_ZONE, Report
+from ckptplan.readers.stamps import Flags, Floats, Stamps
 
-MOST_ROWS = 50_000_000
-_MOST_JUDGED = 100_000
+MOST_ROWS = 10_000_000
+MOST_CAUSES = 10_000
 _SAMPLE = 2_000
 _NO_UNITS = ("cycles", "megacycles")
+_NO_END = ("", "-", "unknown", "none", "null", "nan", "nat", "n/a", "na", "ongoing", "open", "present", "now")
 
 NOT_NOTED = "not noted"  # the cause of a row that names none
 
-Cells = Mapping[str, Sequence[str]]  # role -> texts of equal number
+Cells = Mapping[str, Any]  # role -> texts of equal number, as pyarrow arrays of strings or sequences of str
+LineOf = Callable[[int, str], int | None]  # place of a column and the text of a cell -> the first line that holds it
 
 
 class EventRows:
@@ -34,14 +39,15 @@ class EventRows:
 
     def __init__(self, path: str, name: str, roles: Mapping[str, Column], options: RecordOptions) -> None:
         self.path, self.name, self.roles, self.options = path, name, roles, options
-        self.rows = self.empty = self.unreadable = 0
-        self.first_unreadable = ""
-        self.causes, self.nodes = Numbered(), Numbered()
+        self.rows = self.empty = self.unreadable = self.odd_ends = 0
+        self.first_unreadable = self.first_odd_end = ""
+        self.causes, self.nodes = Numbered(MOST_CAUSES), Numbered()
         self._styles: dict[str, Style] = {}
-        self._parts: list[tuple[Floats, ...]] = []
-        self._judged: dict[tuple[str, str], int] = {}
+        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._judge = Judge()
         self._graded: bool | None = None
         self._bare: set[str] = set()  # roles with numbers that have no unit
+        self._obeyed: set[str] = set()  # options that mattered
         self._gaps = "gap" in roles and "start" not in roles and "time" not in roles
         spanned = "start" in roles and ("end" in roles or "duration" in roles or "time" not in roles)
         if "time" in options.columns and "start" not in options.columns:  # what the user names outranks a guess
@@ -50,150 +56,225 @@ class EventRows:
 
     def add(self, cells: Cells) -> None:
         """One chunk of rows."""
-        texts = [text.strip() for text in cells[self._begin]]
+        columns = {role: _trimmed(texts) for role, texts in cells.items()}
+        texts = columns[self._begin]
         self.rows += len(texts)
         if self.rows > MOST_ROWS:
-            raise refused(self.path, f"more than {MOST_ROWS:,} rows", "split the record")
-        begin = self._amounts("gap", texts) if self._gaps else self._stamps(self._begin, texts)
-        seconds, zoned = (begin, np.ones(len(texts), bool)) if isinstance(begin, np.ndarray) else begin
+            raise refused(self.path, f"more than {MOST_ROWS:,} rows", "split the record, by months for example")
+        category = None if self._is_graded(columns.get("category")) else columns.get("category")
+        cause = _noted(columns.get("cause", category), len(texts))
+        if self._gaps:
+            seconds = self._amounts("gap", texts)
+            self._keep(seconds=seconds, outcome=self._failed(columns))
+        else:
+            seconds, zoned = self._stamps(self._begin, texts)
+            self._keep(seconds=seconds, zoned=zoned, outcome=self._judge.outcomes(category, cause).astype(np.int8))
+            if self._begin in self._styles:
+                self._keep(whole_day=whole_days(texts, self._styles[self._begin]))
+            else:
+                self._keep(whole_day=np.zeros(len(texts), bool))
+            self._keep_ends(columns)
         self._count_bad(texts, seconds)
-        end, elapsed = self._ends(cells, len(texts))
-        category = cells.get("category") or [""] * len(texts)
-        if self._is_graded(category):
-            category = [""] * len(texts)
-        cause = [text.strip() or NOT_NOTED for text in cells.get("cause") or category]
-        outcome = self._failed(cells) if self._gaps else self._outcomes(category, cause)
-        node = self.nodes.codes(cells["node"]) if "node" in cells else np.full(len(texts), -1, np.int32)
-        codes = (outcome, self.causes.codes(cause), node)
-        self._parts.append((seconds, zoned, end.seconds, end.zoned, elapsed, *codes))  # type: ignore[arg-type]
+        self._keep(cause=self.causes.codes(cause))
+        if "node" in columns:
+            self._keep(node=self.nodes.codes(columns["node"]))
 
-    def _is_graded(self, category: Sequence[str]) -> bool:
+    def _keep(self, **arrays: NDArray[Any]) -> None:
+        for name, array in arrays.items():
+            self._parts.setdefault(name, []).append(array)
+
+    def _kept(self, name: str, otherwise: Any, dtype: type) -> NDArray[Any]:
+        """A whole column; its parts are let go, so that no column is held twice."""
+        parts = self._parts.pop(name, None)
+        if parts is None:
+            return np.full(self.rows, otherwise, dtype)
+        return np.concatenate(parts).astype(dtype, copy=False)
+
+    def _is_graded(self, category: Any) -> bool:
         """Whether the column that may name a kind holds numbers, which are grades of severity and name none."""
-        if self._graded is None and (sample := [text for text in category[:_SAMPLE] if text.strip()]):
+        if self._graded is None and category is not None and (sample := _sample(category)):
             self._graded = not np.isnan(numbers(sample)).any()
         return bool(self._graded)
 
-    def _stamps(self, role: str, texts: Sequence[str]) -> Stamps:
+    def _stamps(self, role: str, texts: Any) -> Stamps:
         if role not in self._styles:
-            sample = [text for text in texts if text][:_SAMPLE]
+            sample = _sample(texts, _NO_END if role == "end" else ("",))
             if not sample:
                 return Stamps(np.full(len(texts), np.nan), np.zeros(len(texts), bool))
             column = self.roles[role]
             unit = column.unit or self.options.unit
             shown = printable(column.name[:60])
-            self._styles[role] = style_of(sample, shown, self.path, unit, self.options.date_order)
+            style = style_of(sample, shown, self.path, unit, self.options.date_order)
+            if style.kind == "number" and column.unit is None:
+                self._obeyed.add("unit")
+            if style.kind == "slashed":
+                self._obeyed.add("date_order")
+            self._styles[role] = style
         return read_times(texts, self._styles[role])
 
-    def _amounts(self, role: str, texts: Sequence[str]) -> Floats:
+    def _amounts(self, role: str, texts: Any) -> Floats:
         """Lengths of time: numbers in the unit of the column, or with a unit of their own."""
         factor = UNITS_S.get(self.roles[role].unit or self.options.unit or "s", 1.0)
         found = numbers(texts) * factor
-        if np.isfinite(found).any() and self.roles[role].unit is None and self.options.unit is None:
-            self._bare.add(role)
-        for row in np.flatnonzero(np.isnan(found)).tolist():
-            try:
-                found[row] = parse_quantity(texts[row], "time")
-            except UnitError:
-                continue
+        if np.isfinite(found).any() and self.roles[role].unit is None:
+            self._obeyed.add("unit")
+            if self.options.unit is None:
+                self._bare.add(role)
+        odd = np.flatnonzero(np.isnan(found))
+        found[odd] = [length_s(text) if text else np.nan for text in texts.take(odd).to_pylist()]
         return found
 
-    def _ends(self, cells: Cells, rows: int) -> tuple[Stamps, Floats]:
-        end = Stamps(np.full(rows, np.nan), np.ones(rows, bool))
-        if not self._gaps and "end" in cells:
-            end = self._stamps("end", [text.strip() for text in cells["end"]])
-        elapsed = np.full(rows, np.nan)
-        if "duration" in cells and not self._gaps:
-            elapsed = self._amounts("duration", [text.strip() for text in cells["duration"]])
-        return end, elapsed
+    def _keep_ends(self, columns: Mapping[str, Any]) -> None:
+        if "end" in columns:
+            texts = columns["end"]
+            end = self._stamps("end", texts)
+            open_ = _is_one_of(texts, _NO_END)
+            whole = whole_days(texts, self._styles["end"]) if "end" in self._styles else open_
+            self._keep(end=end.seconds, end_zoned=end.zoned, end_open=open_, end_day=whole)
+            odd = np.flatnonzero(np.isnan(end.seconds) & ~open_)
+            self.odd_ends += len(odd)
+            if len(odd) and not self.first_odd_end:
+                self.first_odd_end = texts[int(odd[0])].as_py()[:40]
+        if "duration" in columns:
+            self._keep(elapsed=self._amounts("duration", columns["duration"]))
 
-    def _count_bad(self, texts: Sequence[str], seconds: Floats) -> None:
-        for row in np.flatnonzero(np.isnan(seconds)).tolist():
-            if not texts[row]:
-                self.empty += 1
-                continue
-            self.unreadable += 1
-            self.first_unreadable = self.first_unreadable or texts[row][:40]
+    def _count_bad(self, texts: Any, seconds: Floats) -> None:
+        rows = np.flatnonzero(np.isnan(seconds))
+        filled = [text for text in texts.take(rows).to_pylist() if text] if len(rows) else []
+        self.empty += len(rows) - len(filled)
+        self.unreadable += len(filled)
+        self.first_unreadable = self.first_unreadable or (filled[0] if filled else "")
 
-    def _outcomes(self, category: Sequence[str], cause: Sequence[str]) -> Codes:
-        found = np.empty(len(cause), np.int32)
-        judged = self._judged
-        for row, pair in enumerate(zip(category, cause, strict=True)):
-            outcome = judged.get(pair)
-            if outcome is None:
-                outcome = int(outcome_of(pair[0][:200], pair[1][:200]))
-                if len(judged) < _MOST_JUDGED:
-                    judged[pair] = outcome
-            found[row] = outcome
-        return found
-
-    def _failed(self, cells: Cells) -> Codes:
+    def _failed(self, columns: Mapping[str, Any]) -> Codes:
         """Of gaps: 1 where a failure ended it, 0 where watching ended before."""
-        rows = len(cells["gap"])
         for role, yes in (("failed", 1), ("censored", 0)):
-            if role in cells:
-                said = [text.strip().lower() in ("1", "true", "yes", "y", "t", "1.0") for text in cells[role]]
-                return np.where(said, yes, 1 - yes).astype(np.int32)
-        return np.ones(rows, np.int32)
+            if role in columns:
+                said = _is_one_of(columns[role], ("1", "true", "yes", "y", "t", "1.0"))
+                return np.where(said, yes, 1 - yes).astype(np.int8)
+        return np.ones(len(columns["gap"]), np.int8)
 
-    def record(self, left: Sequence[LeftOut], warnings: Sequence[str], facts: Sequence[str]) -> FailureRecord:
+    def record(
+        self, left: Sequence[LeftOut], warnings: Sequence[str], facts: Sequence[str], line_of: LineOf | None = None
+    ) -> FailureRecord:
         """The record of all rows; ``left`` are rows that the caller could not add."""
-        if not self._parts or self.rows == self.empty + self.unreadable:
-            raise self._nothing()
+        unread = self._unread(line_of)
+        if self.rows == self.empty + self.unreadable:
+            column = printable(self.roles[self._begin].name[:60])
+            said = f"no row has a time in column {column}{': ' if unread else ''}{unread}"
+            raise refused(self.path, said, self._hint() if unread else "name another column by its role")
         report = Report(left, warnings, (*facts, *(s.said + "." for s in self._styles.values() if s.said)))
         if self._graded:
             report.facts.append(f"{printable(self.roles['category'].name[:60])} holds numbers, which name no kind.")
         report.leave(self.empty, "rows without a time")
         report.leave(self.unreadable, "rows with a time that cannot be read")
-        if self.unreadable:
-            report.warnings.append(f"The first time that cannot be read is {self.first_unreadable!a}.")
+        if unread:
+            report.warnings.append(f"{unread[0].upper()}{unread[1:]}: {self._hint()}.")
+        if self.causes.is_full():
+            report.facts.append(f"More than {MOST_CAUSES:,} different causes: the later ones are one, (others).")
         rows = self.rows + sum(one.rows for one in left)
-        columns = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
+        return self._lifetimes(rows, report) if self._gaps else self._outages(rows, report, unread)
+
+    def _unread(self, line_of: LineOf | None) -> str:
+        """How many rows have a time that cannot be read, and the first of them; empty for none."""
+        if not self.unreadable:
+            return ""
+        line = None if line_of is None else line_of(self.roles[self._begin].at, self.first_unreadable)
+        where = "" if line is None else f" in line {line:,}"
+        count = "1 row has a time" if self.unreadable == 1 else f"{self.unreadable:,} rows have times"
+        return f"{count} that cannot be read, the first is {self.first_unreadable[:40]!a}{where}"
+
+    def _hint(self) -> str:
+        if is_separated(self.first_unreadable):
+            plain, point = self.first_unreadable.replace(",", ""), self.first_unreadable.replace(",", ".", 1)
+            return f"commas in numbers are not read, write {plain[:40]} or {point[:40]}"
         if self._gaps:
-            return report.record(self.path, self.name, rows, self._lifetimes(columns[0], columns[5], report))
-        noted = self._noted(columns)
-        unzoned = noted.calendar and bool(np.any(~noted.start.zoned & np.isfinite(noted.start.seconds)))
+            return "write numbers with their unit, such as 3.2 h, 2 h 30 min or 12:00:00"
+        return "write ISO 8601 such as 2024-07-01T12:00:00Z, of a day that exists, from 1900 to 2199"
+
+    def _outages(self, rows: int, report: Report, unread: str) -> FailureRecord:
+        calendar = self._styles[self._begin].calendar
+        noted = self._noted()
+        unzoned = calendar and bool(np.any(~noted.start.zoned & np.isfinite(noted.start.seconds)))
         if unzoned and self.options.zone is None:
             report.warnings.append(NO_ZONE)
-        outages = outages_of(noted, self.options, report, self.path)
+        if self.odd_ends:
+            report.count(self.odd_ends, f"{{}} with an end that cannot be read, the first is {self.first_odd_end!a}.")
+        outages, repairs = judged_outages(noted, self.options, report, self.path)
+        if unread and not float(outages.until_s[0]) > float(outages.from_s[0]):
+            raise refused(self.path, f"no time passes between the times that can be read: {unread}", self._hint())
         zone = (self.options.zone or "UTC") if unzoned else None
-        return report.record(
-            self.path, self.name, rows, outages, calendar=noted.calendar, zone=zone, recoveries=repairs(outages)
-        )
+        obeyed = {*self._obeyed, "zone", "columns", "watched_from", "watched_until"}
+        report.warnings.extend(without_effect(self.options, obeyed, self.name))
+        return report.record(self.path, self.name, rows, outages, calendar=calendar, zone=zone, recoveries=repairs)
 
-    def _noted(self, columns: Sequence[Floats]) -> Noted:
-        start_s, zoned, end_s, end_zoned, elapsed_s, *codes = columns
-        outcome, cause, node = (code.astype(np.int32) for code in codes)
+    def _noted(self) -> Noted:
         return Noted(
-            start=Stamps(start_s, zoned.astype(bool)),
-            end=Stamps(end_s, end_zoned.astype(bool)),
-            elapsed_s=elapsed_s,
-            outcome=outcome,
-            cause=cause,
-            node=node,
+            start=Stamps(self._kept("seconds", np.nan, np.float64), self._kept("zoned", True, np.bool_)),
+            end=Stamps(self._kept("end", np.nan, np.float64), self._kept("end_zoned", True, np.bool_)),
+            elapsed_s=self._kept("elapsed", np.nan, np.float64),
+            outcome=self._kept("outcome", 0, np.int32),
+            cause=self._kept("cause", 0, np.int32),
+            node=self._kept("node", -1, np.int32),
             causes=self.causes.names(),
             nodes=self.nodes.names() if "node" in self.roles else (),
             calendar=self._styles[self._begin].calendar,
+            whole_day=self._kept("whole_day", False, np.bool_),
+            end_day=self._kept("end_day", False, np.bool_),
+            end_open=self._kept("end_open", False, np.bool_),
             bare_duration=printable(self.roles["duration"].name[:60]) if "duration" in self._bare else "",
         )
 
-    def _nothing(self) -> InputError:
-        column = printable(self.roles[self._begin].name[:60])
-        seen = f", the first is {self.first_unreadable!a}" if self.first_unreadable else ""
-        return refused(self.path, f"no row has a time in column {column}{seen}", "name another column by its role")
-
-    def _lifetimes(self, time_s: Floats, failed: Codes, report: Report) -> Lifetimes:
+    def _lifetimes(self, rows: int, report: Report) -> FailureRecord:
         column = self.roles["gap"]
         if column.name.strip().lower() in _NO_UNITS and self.options.unit is None:
             report.warnings.append(f"{column.name.strip()} are no time: every second below is one of them.")
         elif "gap" in self._bare:
             report.warnings.append("No unit is named for numbers: taken as seconds; give it with --unit.")
-        known = ~np.isnan(time_s)
+        report.warnings.extend(without_effect(self.options, {*self._obeyed, "columns"}, f"gaps of {self.name}"))
+        time_s, failed = self._kept("seconds", np.nan, np.float64), self._kept("outcome", 1, np.int8) == 1
         report.leave(int((time_s < 0).sum()), "negative times")
         report.leave(int((time_s == 0).sum()), "gaps of 0: two failures at one time are one")
-        kept = known & (time_s > 0)
-        time_s, ended = time_s[kept], failed[kept] == 1
+        kept: Flags = time_s > 0
+        time_s, ended = time_s[kept], failed[kept]
         steps = np.diff(time_s)
         in_order = not (len(time_s) >= 5 and (np.all(steps >= 0) or np.all(steps <= 0)))
         if not in_order:
             report.facts.append("The times are sorted by size: a sample of separate parts, which can show no trend.")
-        return Lifetimes(time_s, ended, in_order)
+        return report.record(self.path, self.name, rows, Lifetimes(time_s, ended, in_order))
+
+
+def _trimmed(texts: Any) -> Any:
+    """A pyarrow array of strings without blanks around them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not isinstance(texts, pa.Array):
+        try:
+            texts = pa.array(texts, pa.string())
+        except UnicodeEncodeError:  # half a character, as JSON can write it
+            texts = pa.array([text.encode("utf-8", "replace").decode() for text in texts], pa.string())
+    return pc.utf8_trim_whitespace(texts)
+
+
+def _noted(texts: Any, rows: int) -> Any:
+    """Causes, with a word for those that are not there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if texts is None:
+        return pa.repeat(pa.scalar(NOT_NOTED), rows)
+    return pc.if_else(pc.equal(texts, ""), NOT_NOTED, texts)
+
+
+def _sample(texts: Any, without: Sequence[str] = ("",)) -> list[str]:
+    """The first of the texts that say something."""
+    saying = ~_is_one_of(texts, without)
+    return list(texts.take(np.flatnonzero(saying)[:_SAMPLE]).to_pylist())
+
+
+def _is_one_of(texts: Any, words: Sequence[str]) -> Flags:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(words))
+    return np.asarray(found.to_numpy(zero_copy_only=False), bool)

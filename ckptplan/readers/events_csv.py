@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import numpy as np
+
 from ckptplan.fit.record import FailureRecord
 from ckptplan.readers.column_roles import Column, has_times, roles_of, said
-from ckptplan.readers.delimited import Delimited, separator_of
+from ckptplan.readers.delimited import Delimited, few_lines, separator_of
 from ckptplan.readers.event_rows import EventRows
 from ckptplan.readers.files import refused
+from ckptplan.readers.moments import EARLIEST_EPOCH_S, UNITS_S, numbers
 from ckptplan.readers.options import RecordOptions
 
 NAME = "CSV"
@@ -27,13 +30,20 @@ def looks_like(head: bytes) -> bool:
     return bool(lines) and all(_GAP.fullmatch(line) or _STAMP.fullmatch(line) for line in lines[:-1] or lines)
 
 
+def bare_numbers(head: bytes) -> bool:
+    """Whether the first lines are one number each, which says no more than that."""
+    lines = [line.partition("#")[0].strip() for line in few_lines(head)]
+    lines = [line for line in lines if line]
+    return bool(lines) and not np.isnan(numbers(lines)).any()
+
+
 def header_of(head: bytes) -> list[str]:
     """The cells of the first line that holds something; empty for a line of values."""
-    lines = (line.strip() for line in head.decode("utf-8-sig", "replace").splitlines())
-    text = next((line for line in lines if line and line[0] != "#"), "")
+    lines = [line for line in map(str.strip, few_lines(head)) if line and line[0] != "#"]
+    text = lines[0] if lines else ""
     if not text or len(text) > 60_000 or text.lstrip().startswith(("{", "[")):
         return []
-    cells = [cell.strip().strip('"') for cell in text.split(separator_of(text))]
+    cells = [cell.strip().strip('"') for cell in text.split(separator_of(text, lines[1:]))]
     return cells if all(cell and not cell[0].isdigit() for cell in cells if cell) else []
 
 
@@ -47,15 +57,15 @@ def read_table(path: str, options: RecordOptions, name: str) -> FailureRecord:
     table = Delimited(path)
     roles = _roles(table, options)
     rows = EventRows(path, name, roles, options)
-    for chunk in table.columns([column.at for column in roles.values()]):
+    for chunk in table.arrays([column.at for column in roles.values()]):
         rows.add(dict(zip(roles, chunk, strict=True)))
-    return rows.record(table.left_out(), table.warnings(), [said(roles, options.columns)])
+    return rows.record(table.left_out(), table.warnings(), [said(roles, options.columns)], table.line_of)
 
 
 def _roles(table: Delimited, options: RecordOptions) -> Mapping[str, Column]:
     roles = roles_of(table.names, options.columns, table.path)
     if not table.has_header and not roles:
-        roles = _roles_without_header(table)
+        roles = _roles_without_header(table, options.unit)
     if not has_times(roles):
         raise refused(
             table.path,
@@ -65,9 +75,16 @@ def _roles(table: Delimited, options: RecordOptions) -> Mapping[str, Column]:
     return roles
 
 
-def _roles_without_header(table: Delimited) -> dict[str, Column]:
+def _roles_without_header(table: Delimited, unit: str | None) -> dict[str, Column]:
     """One column is gaps or times, as its first value is; of several, the first two are start and end."""
     first = table.first_cells()
     if len(first) == 1:
-        return {"time" if _STAMP.fullmatch(first[0]) else "gap": Column(0, table.names[0])}
+        return {"time" if _is_time(first[0], unit) else "gap": Column(0, table.names[0])}
     return {"start": Column(0, table.names[0]), "end": Column(1, table.names[1])}
+
+
+def _is_time(text: str, unit: str | None) -> bool:
+    """Whether a value is a time of the calendar, and no gap."""
+    return _STAMP.fullmatch(text) is not None or bool(
+        numbers([text])[0] * UNITS_S.get(unit or "s", 1.0) >= EARLIEST_EPOCH_S
+    )

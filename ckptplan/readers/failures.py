@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from ckptplan.errors import InputError, printable
+from ckptplan.errors import InputError, Place, printable
 from ckptplan.fit.record import FailureRecord
 from ckptplan.readers.column_roles import MOST_COLUMNS, plain
 from ckptplan.readers.delimited import separator_of
-from ckptplan.readers.events_csv import header_of
+from ckptplan.readers.effects import OF_SLURM, without_effect
+from ckptplan.readers.events_csv import bare_numbers, header_of
 from ckptplan.readers.files import head, refused
 from ckptplan.readers.json_values import first_object
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.slurm import other_tables
+from ckptplan.readers.standard_input import NAME as STANDARD_INPUT
+from ckptplan.readers.standard_input import spooled
 
 __all__ = ["FORMATS", "Format", "RecordOptions", "read_record", "recognised"]
 
@@ -24,27 +28,42 @@ _SHOWN = 60  # characters of a file that are shown
 
 
 class Format(NamedTuple):
-    """One format: its module has ``looks_like(head)`` and ``read(path, options)``."""
+    """One format: its module has ``looks_like(head)`` and ``read(path, options)``.
+
+    ``obeys`` are the options that matter to it; None where the reader itself says which of them had no effect, or where
+    the format never stands alone.
+    """
 
     module: str
     sentence: str
+    obeys: tuple[str, ...] | None = None
 
+
+_WATCHED = ("watched_from", "watched_until")
+_STAMPED = ("zone", *_WATCHED)
+_JOBS = (*_STAMPED, *OF_SLURM)
 
 # The order matters: a format stands before those that would take its files for theirs.
 FORMATS: dict[str, Format] = {
-    "sacct": Format("slurm.sacct", "Jobs of Slurm: sacct with -P (--parsable2) or -p, or with another --delimiter."),
-    "sacct-json": Format("slurm.sacct_json", "Jobs of Slurm: sacct --json."),
-    "sacctmgr-event": Format("slurm.events", "Node outages of Slurm: sacctmgr show event, with -P or -p."),
-    "job-output": Format("slurm.job_output", "Output of a job with Slurm's lines about its end."),
-    "lanl": Format("lanl", "Node outages of Los Alamos, LA-UR-05-7318, with each node's time in service."),
-    "restart-cycles": Format("restart_cycles", "cycle_info files of NVIDIA's resiliency extension, put together."),
-    "scr": Format("scr", "The log of the Scalable Checkpoint/Restart library, .scr/log."),
-    "spot": Format("spot", "Spot instances: milliseconds, add or remove, node."),
+    "sacct": Format(
+        "slurm.sacct", "Jobs of Slurm: sacct with -P (--parsable2) or -p, or with another --delimiter.", _JOBS
+    ),
+    "sacct-json": Format("slurm.sacct_json", "Jobs of Slurm: sacct --json.", _JOBS),
+    "sacctmgr-event": Format("slurm.events", "Node outages of Slurm: sacctmgr show event, with -P or -p.", _STAMPED),
+    "job-output": Format("slurm.job_output", "Output of a job with Slurm's lines about its end.", _STAMPED),
+    "lanl": Format("lanl", "Node outages of Los Alamos, LA-UR-05-7318, with each node's time in service.", _STAMPED),
+    "restart-cycles": Format(
+        "restart_cycles", "cycle_info files of NVIDIA's resiliency extension, put together.", _STAMPED
+    ),
+    "scr": Format("scr", "The log of the Scalable Checkpoint/Restart library, .scr/log.", _STAMPED),
+    "spot": Format("spot", "Spot instances: milliseconds, add or remove, node.", ("unit", *_WATCHED)),
     "kernel": Format("kernel_log", "Xid lines of a kernel log: causes to join, no failures by themselves."),
     "nccl": Format("nccl_log", "NCCL watchdog lines and warnings: causes to join, no failures by themselves."),
-    "run-log": Format("run_log", "A log book of runs: date, time of day, zone, words."),
+    "run-log": Format("run_log", "A log book of runs: date, time of day, zone, words.", _STAMPED),
     "outages": Format("outage_list", "Outages with a start and an end each, as CSV or two columns."),
-    "cause-counts": Format("cause_counts", "A table of failures counted by cause, without times."),
+    "cause-counts": Format(
+        "cause_counts", "A table of failures counted by cause, without times.", ("zone", "watched_until")
+    ),
     "csv": Format(
         "events_csv", "CSV: a time for each failure, or start and end, or gaps; columns are named or guessed."
     ),
@@ -55,12 +74,38 @@ FORMATS: dict[str, Format] = {
 def read_record(path: str | Path, options: RecordOptions | None = None) -> FailureRecord:
     """One file of failures, in the format that it is found to have or that the user names.
 
+    Parameters
+    ----------
+    path : str or Path
+        The text "-" is standard input.
+    options : RecordOptions, optional
+
     Raises
     ------
     InputError
         Where it is no file, has no known format, or holds nothing that can be used.
     """
-    options = options or RecordOptions()
+    if path != "-":
+        return _read(path, options or RecordOptions())
+    with spooled() as kept:
+        try:
+            return _read(kept, options or RecordOptions())._replace(file=STANDARD_INPUT)
+        except InputError as error:
+            raise _of_standard_input(error, kept) from None
+
+
+def _of_standard_input(error: InputError, kept: str) -> InputError:
+    """The same faults, with the name of what was read and not of the file in which it was kept."""
+    found = []
+    for problem in error.problems:
+        place = problem.place
+        if place is not None and place.file == kept:
+            place = Place(STANDARD_INPUT, place.line, place.column, place.text)
+        found.append(replace(problem, message=problem.message.replace(kept, STANDARD_INPUT), place=place))
+    return InputError(found)
+
+
+def _read(path: str | Path, options: RecordOptions) -> FailureRecord:
     name = options.format
     if name is not None and name not in FORMATS:
         near = difflib.get_close_matches(name, FORMATS, 1)
@@ -73,7 +118,9 @@ def read_record(path: str | Path, options: RecordOptions | None = None) -> Failu
         raise _unknown(start, path)
     record = _module(name).read(str(path), options)
     assert isinstance(record, FailureRecord)  # noqa: S101 - modules are named by text
-    return record
+    obeys = FORMATS[name].obeys
+    idle = () if obeys is None else without_effect(options, obeys, record.format)
+    return record._replace(warnings=(*record.warnings, *idle))
 
 
 def recognised(start: bytes, options: RecordOptions | None = None) -> str | None:
@@ -87,7 +134,7 @@ def recognised(start: bytes, options: RecordOptions | None = None) -> str | None
             return name
     if options is not None and options.columns:  # the user knows what the columns mean
         return "json" if first_object(start) is not None else "csv" if header_of(start) else None
-    return None
+    return "csv" if options is not None and options.unit is not None and bare_numbers(start) else None
 
 
 class _Module(NamedTuple):
@@ -114,6 +161,8 @@ def _unknown(start: bytes, path: str | Path) -> InputError:
     columns = line.count(separator_of(line[:1000].decode("utf-8", "replace")).encode()) + 1
     if columns > MOST_COLUMNS:
         seen = f"has {columns:,} columns and more" if len(line) >= len(start) else f"has {columns:,} columns"
+    if bare_numbers(start):
+        return refused(path, "holds numbers that name no unit", "say it, for example --unit h: gaps between failures")
     hint = (
         f"name its format with --as, one of {', '.join(FORMATS)}; or, for CSV and JSON, say what its columns are, "
         "for example --column time=NAME"

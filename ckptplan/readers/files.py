@@ -87,16 +87,21 @@ class TextLines:
 
     def __iter__(self) -> Iterator[Line]:
         with open_record(self.path) as stream:
-            while raw := stream.readline(self.longest + 1):
-                self.lines += 1
-                self.unended = not raw.endswith(b"\n")
-                if len(raw) > self.longest and self.unended:
-                    self.too_long += 1
-                    self._skip(stream)
-                    continue
-                yield Line(self.lines, self._text(raw))
+            yield from self.of(stream)
 
-    def _skip(self, stream: BinaryIO) -> None:
+    def of(self, stream: BinaryIO) -> Iterator[Line]:
+        """The lines of a stream from where it stands; between two lines it stands behind the first."""
+        while raw := stream.readline(self.longest + 1):
+            self.lines += 1
+            self.unended = not raw.endswith(b"\n")
+            if len(raw) > self.longest and self.unended:
+                self.too_long += 1
+                self.skip(stream)
+                continue
+            yield Line(self.lines, self._text(raw))
+
+    def skip(self, stream: BinaryIO) -> None:
+        """Go on to the next line."""
         while raw := stream.readline(1 << 20):
             if raw.endswith(b"\n"):
                 self.unended = False

@@ -108,7 +108,6 @@ def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRec
     report.leave(int((kept & ~inside).sum()), "rows outside the time in which their node was in service")
     kept &= inside
     windows.say(report, len(np.unique(unit[kept])))
-    report.overlaps(start_s[kept], end_s[kept], unit[kept])
     causes = Numbered()
     cause = causes.codes(rows.causes)
     outages = Outages(
@@ -123,6 +122,7 @@ def _record(rows: _Rows, table: Delimited, options: RecordOptions) -> FailureRec
         until_s=windows.until_s,
         ends_at_last=windows.ends_at_last,
     ).only(kept)
+    report.overlaps(outages)
     count = len(rows.start) + sum(one.rows for one in table.left_out())
     return report.record(table.path, NAME, count, outages, calendar=True, zone=zone, recoveries=repairs(outages))
 

@@ -4,49 +4,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ckptplan.readers.files import refused
-from ckptplan.readers.stamps import Clock, Floats, Stamps, is_repeated, is_skipped, local_to_utc, parse_stamps, to_utc
+from ckptplan.readers.stamps import (
+    Clock,
+    Flags,
+    Floats,
+    Stamps,
+    is_repeated,
+    is_skipped,
+    local_to_utc,
+    parse_stamps,
+    to_utc,
+)
+from ckptplan.readers.written_dates import C_TIME, NAMED, SLASHED, as_iso, c_time, is_iso, named, slashed
 from ckptplan.units import UnitError, parse_quantity
 
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 EARLIEST_EPOCH_S = 3e8  # 1979: smaller numbers count from the start of a record
 _LATEST_EPOCH_S = 7.2e9  # 2198
 _LARGEST = 1e19  # nanoseconds since 1970 are 2e18
-_SLASHED = re.compile(
-    r"([0-9]{1,2})([/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})"
-    r"(?:[ T,]+([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
-)
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_NO_SECONDS = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2})(Z|[+-][0-9]{2}:?[0-9]{2})")
-_ISO = re.compile(r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}")
-_C_TIME = re.compile(
-    r"(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) (?:([A-Z]{1,5}) )?([0-9]{4})"
-)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Style(NamedTuple):
     """How the times of one column are written."""
 
-    kind: str  # "iso", "slashed", "ctime" or "number"
+    kind: str  # "iso", "slashed", "ctime", "named" or "number"
     factor_s: float = 1.0  # of a number
     day_first: bool = False  # of a slashed date
     calendar: bool = True  # False: numbers that count from the start of the record
     said: str = ""  # for the report
 
 
-def numbers(texts: Sequence[str]) -> Floats:
-    """Numbers of a column, nan for everything else, infinities and what no clock shows too."""
+def numbers(texts: Any) -> Floats:
+    """Numbers of a column, nan for everything else, infinities and what no clock shows too.
+
+    Parameters
+    ----------
+    texts : pyarrow array of strings, or sequence of str
+    """
+    if hasattr(texts, "to_pylist"):
+        found = _numbers_of_arrow(texts)
+        if found is not None:
+            return np.where(np.abs(found) < _LARGEST, found, np.nan)
+        texts = texts.to_pylist()
     try:
         found = np.array(texts, dtype=np.float64) if len(texts) else np.empty(0)
     except (ValueError, OverflowError):
         found = np.array([_number(text) for text in texts], np.float64)
     return np.where(np.abs(found) < _LARGEST, found, np.nan)
+
+
+def _numbers_of_arrow(texts: Any) -> Floats | None:
+    """Numbers of a column that holds plain ones and empty texts; None for any other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        found = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
 
 
 def _number(text: str) -> float:
@@ -73,17 +94,16 @@ def style_of(sample: Sequence[str], column: str, path: str, unit: str | None, da
     found = numbers(sample)
     if len(sample) and np.isnan(found).mean() < 0.5:
         return _numeric(found[~np.isnan(found)], column, path, unit)
-    slashed = [match for text in sample if (match := _SLASHED.fullmatch(text))]
-    if 2 * len(slashed) > len(sample):
-        return Style("slashed", day_first=_day_first(slashed, column, path, date_order), said="")
-    if 2 * sum(_C_TIME.fullmatch(text) is not None for text in sample) > len(sample):
-        return Style("ctime")
-    if not any(_ISO.match(text) for text in sample):
+    dates = [match for text in sample if (match := SLASHED.fullmatch(text))]
+    if 2 * len(dates) > len(sample):
+        return Style("slashed", day_first=_day_first(dates, column, path, date_order))
+    for kind, form in (("ctime", C_TIME), ("named", NAMED)):
+        if 2 * sum(form.fullmatch(text) is not None for text in sample) > len(sample):
+            return Style(kind)
+    if not any(is_iso(text) for text in sample):
         shown = ascii(sample[0][:40]) if sample else "nothing"
         hint = "write ISO 8601 such as 2024-07-01T12:00:00Z, m/d/yyyy H:MM, or numbers with --unit"
         raise refused(path, f"the column {column} holds no times: {shown}", hint)
-    if all(_DAY.fullmatch(text) for text in sample):
-        return Style("iso", said=f"{column}: dates without a time of day, read as midnight; gaps are whole days")
     return Style("iso")
 
 
@@ -123,62 +143,39 @@ def _day_first(found: list[re.Match[str]], column: str, path: str, date_order: s
     return first > 12
 
 
-def read_times(texts: Sequence[str], style: Style) -> Stamps:
-    """Times of one column; nan where the text is none."""
+def read_times(texts: Any, style: Style) -> Stamps:
+    """Times of one column, a pyarrow array of strings or a sequence of str; nan where the text is none."""
     if style.kind == "number":
         return Stamps(numbers(texts) * style.factor_s, np.ones(len(texts), bool))
     if style.kind == "iso":
         return _iso(texts)
-    read = _slashed if style.kind == "slashed" else _c_time
-    return Stamps(np.array([read(text, style) for text in texts], np.float64), np.zeros(len(texts), bool))
+    plain = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+    if style.kind == "slashed":
+        found = [slashed(text, style.day_first) for text in plain]
+    else:
+        found = [(c_time if style.kind == "ctime" else named)(text) for text in plain]
+    return Stamps(np.array([one.seconds for one in found], float), np.array([one.zoned for one in found], bool))
 
 
-def _iso(texts: Sequence[str]) -> Stamps:
-    """ISO 8601, and what differs from it by slashes, or has no seconds or no time of day."""
+def _iso(texts: Any) -> Stamps:
+    """ISO 8601, and what differs from it by signs, or has no seconds or no time of day."""
     found = parse_stamps(texts)
-    odd = [row for row in np.flatnonzero(np.isnan(found.seconds)).tolist() if texts[row]]
-    if odd:
-        again = parse_stamps([_as_iso(texts[row]) for row in odd])
+    odd = np.flatnonzero(np.isnan(found.seconds))
+    if len(odd):
+        plain = texts.take(odd).to_pylist() if hasattr(texts, "to_pylist") else [texts[row] for row in odd.tolist()]
+        again = parse_stamps([as_iso(text) for text in plain])
         found.seconds[odd], found.zoned[odd] = again
     return found
 
 
-def _as_iso(text: str) -> str:
-    if len(text) > 7 and text[4] == text[7] == "/":
-        text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
-    if _DAY.fullmatch(text):
-        return f"{text} 00:00"
-    short = _NO_SECONDS.fullmatch(text)
-    return f"{short[1]}:00{short[2]}" if short else text
+def whole_days(texts: Any, style: Style) -> Flags:
+    """Which times of a pyarrow array of strings are dates without a time of day."""
+    import pyarrow.compute as pc
 
-
-def _slashed(text: str, style: Style) -> float:
-    match = _SLASHED.fullmatch(text)
-    if match is None:
-        return np.nan
-    first, second, year = int(match[1]), int(match[3]), int(match[4])
-    day, month = (first, second) if style.day_first else (second, first)
-    hour = int(match[5] or 0)
-    if match[8]:
-        if not 1 <= hour <= 12:
-            return np.nan
-        hour = hour % 12 + (12 if match[8] in "pP" else 0)
-    return _wall_clock(year + 2000 if year < 100 else year, month, day, hour, int(match[6] or 0), int(match[7] or 0))
-
-
-def _c_time(text: str, _: Style) -> float:
-    match = _C_TIME.fullmatch(text)
-    if match is None or match[1] not in _MONTHS:
-        return np.nan
-    return _wall_clock(int(match[7]), _MONTHS.index(match[1]) + 1, *(int(match[k]) for k in (2, 3, 4, 5)))
-
-
-def _wall_clock(*parts: int) -> float:
-    """Seconds as though the wall clock were UTC; nan for the 31st of June."""
-    try:
-        return datetime(*parts, tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
-    except ValueError:
-        return np.nan
+    if style.kind == "number":
+        return np.zeros(len(texts), bool)
+    form = r"^[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}$" if style.kind == "iso" else "^[^:]+$"
+    return np.asarray(pc.match_substring_regex(texts, form).to_numpy(zero_copy_only=False), bool)
 
 
 class Spans(NamedTuple):
@@ -244,7 +241,7 @@ def watched(value: str | float | None, name: str, start_s: float, by: Clock, pat
     seconds = numbers([text])[0]
     if np.isfinite(seconds):
         return float(seconds if seconds >= EARLIEST_EPOCH_S else start_s + seconds)
-    stamp = to_utc(parse_stamps([_as_iso(text)]), by)[0]
+    stamp = to_utc(parse_stamps([as_iso(text)]), by)[0]
     if np.isfinite(stamp):
         return float(stamp)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ckptplan.fit.record import Codes
 
 _MOST_NAMES = 100_000
 _LONGEST_NAME = 120
-_OTHERS = "(others)"
+OTHERS = "(others)"
 
 
 class Numbered:
@@ -19,25 +19,28 @@ class Numbered:
 
     def __init__(self, most: int = _MOST_NAMES) -> None:
         self._number: dict[str, int] = {}
-        self._most = most
+        self.most = most
 
     def code(self, text: str) -> int:
         """The number of a text."""
         found = self._number.get(text)
         if found is None:
-            if len(self._number) >= self._most:
-                text = _OTHERS
+            if len(self._number) >= self.most:
+                text = OTHERS
             found = self._number.setdefault(text, len(self._number))
         return found
 
-    def codes(self, texts: Sequence[str]) -> Codes:
-        """The numbers of many texts, cut to 120 characters each."""
-        if max(map(len, texts), default=0) > _LONGEST_NAME:
-            texts = [text[:_LONGEST_NAME] for text in texts]
-        for text in dict.fromkeys(texts):
-            self.code(text)
-        other = self._number.get(_OTHERS, 0)
-        return np.fromiter((self._number.get(text, other) for text in texts), np.int32, len(texts))
+    def codes(self, texts: Any) -> Codes:
+        """The numbers of many texts, a pyarrow array of strings or a sequence of str, cut to 120 characters each."""
+        if hasattr(texts, "dictionary_encode"):
+            encoded = texts.dictionary_encode()
+            indices: Codes = encoded.indices.to_numpy()
+            return np.asarray(self.codes(encoded.dictionary.to_pylist())[indices])
+        return np.fromiter((self.code(text[:_LONGEST_NAME]) for text in texts), np.int32, len(texts))
+
+    def is_full(self) -> bool:
+        """Whether names came that have no number of their own."""
+        return OTHERS in self._number
 
     def names(self) -> tuple[str, ...]:
         """The texts by number, fit to print."""

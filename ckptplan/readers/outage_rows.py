@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.fit.record import Codes, Outages, Outcome
+from ckptplan.fit.record import Codes, Outages, Outcome, Recoveries
 from ckptplan.readers.files import refused
 from ckptplan.readers.moments import UNITS_S, spans, watched
 from ckptplan.readers.options import RecordOptions
-from ckptplan.readers.report import Report
-from ckptplan.readers.stamps import Clock, Flags, Floats, Stamps, clock, to_utc
+from ckptplan.readers.report import Report, repairs
+from ckptplan.readers.stamps import Clock, Flags, Floats, Stamps, as_text, clock, to_utc
+from ckptplan.readers.whole_days import moved, spread
 
 _SAME_UNIT = 0.05  # of the median, for stamps that are cut to minutes
 
@@ -29,11 +30,16 @@ class Noted(NamedTuple):
     causes: tuple[str, ...]
     nodes: tuple[str, ...]  # empty where no column names a node
     calendar: bool
+    whole_day: Flags  # the start is a date without a time of day
+    end_day: Flags  # the end is one
+    end_open: Flags  # a column of ends says none here
     bare_duration: str = ""  # the name of a column of durations that names no unit
 
 
-def outages_of(noted: Noted, options: RecordOptions, report: Report, path: str) -> Outages:
-    """The rows that count, in the order of the file."""
+def judged_outages(
+    noted: Noted, options: RecordOptions, report: Report, path: str
+) -> tuple[Outages, Recoveries | None]:
+    """The rows that count, in the order of the file, and how long repairs took where their end is noted."""
     by = clock(options.zone)
     start_s, end_s = _on_one_clock(noted, by, report)
     known = np.isfinite(start_s)
@@ -42,13 +48,17 @@ def outages_of(noted: Noted, options: RecordOptions, report: Report, path: str) 
     kept = known & ~none
     if not kept.any():
         raise refused(path, "no row is a failure", "name the columns by their roles, or another file")
+    days = kept & noted.whole_day
+    if days.any():
+        spread_s = spread(noted.start.seconds, days, by)
+        start_s, end_s = moved(start_s, end_s, spread_s, noted.end_day | np.isnan(noted.end.seconds))
+        report.days(int(days.sum()))
     begin_s, until_s = _window(start_s[kept], noted.calendar, options, report, path)
     inside = (start_s >= begin_s) & (start_s <= until_s)
     report.leave(int((kept & ~inside).sum()), "rows outside the time that was watched")
     kept &= inside
-    report.overlaps(start_s[kept], end_s[kept], noted.node[kept])
     causes, cause = _used(noted, kept)
-    return Outages(
+    outages = Outages(
         start_s=start_s[kept],
         end_s=end_s[kept],
         outcome=noted.outcome[kept],
@@ -61,6 +71,22 @@ def outages_of(noted: Noted, options: RecordOptions, report: Report, path: str) 
         ends_at_last=options.watched_until is None,
         unit_names=noted.nodes,
     )
+    found = repairs(outages)
+    outages = _lasting(outages, (noted.end_open & np.isnan(end_s))[kept], report)
+    report.overlaps(outages)
+    return outages, found
+
+
+def _lasting(outages: Outages, without_end: Flags, report: Report) -> Outages:
+    """Outages whose end is left empty last until the end of watching, unless their node had another one since."""
+    if not without_end.any():
+        return outages
+    order = np.lexsort((outages.start_s, outages.unit))
+    last = np.zeros(len(order), bool)
+    last[order] = np.diff(outages.unit[order], append=-2) != 0
+    lasting = without_end & last
+    report.without_end(int(lasting.sum()), int((without_end & ~last).sum()))
+    return outages._replace(end_s=np.where(lasting, outages.until_s[0], outages.end_s))
 
 
 def _on_one_clock(noted: Noted, by: Clock, report: Report) -> tuple[Floats, Floats]:
@@ -106,7 +132,11 @@ def _window(start_s: Floats, calendar: bool, options: RecordOptions, report: Rep
     start = begin if calendar else 0.0  # of a length of time such as 54 d
     until = watched(options.watched_until, "the end of watching", start, by, path)
     if until is None:
-        until = float(start_s.max())
+        until = last = float(start_s.max())
+        if begin > last:
+            raise refused(
+                path, f"all rows lie before --since: the last is of {_shown(last, calendar)}", "check --since"
+            )
         report.warnings.append(
             "Nobody said when watching ended: it is taken to end with the last event. Say it with --until."
         )
@@ -115,10 +145,16 @@ def _window(start_s: Floats, calendar: bool, options: RecordOptions, report: Rep
     return begin, until
 
 
+def _shown(at_s: float, calendar: bool) -> str:
+    return f"{as_text(at_s)} UTC" if calendar else f"{at_s:,.0f} s"
+
+
 def _used(noted: Noted, kept: Flags) -> tuple[tuple[str, ...], Codes]:
     """The causes of the rows that count, and their numbers among these."""
-    used, cause = np.unique(noted.cause[kept], return_inverse=True)
-    return tuple(noted.causes[one] for one in used), cause.astype(np.int32)
+    used = np.flatnonzero(np.bincount(noted.cause[kept], minlength=len(noted.causes)))
+    number = np.zeros(len(noted.causes), np.int32)
+    number[used] = np.arange(len(used))
+    return tuple(noted.causes[one] for one in used), number[noted.cause[kept]]
 
 
 def _units(names: Sequence[str], units: int | None, report: Report, path: str) -> int:

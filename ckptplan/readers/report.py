@@ -8,7 +8,6 @@ import numpy as np
 
 from ckptplan.fit.record import (
     Allocations,
-    Codes,
     Counts,
     FailureRecord,
     LeftOut,
@@ -18,8 +17,10 @@ from ckptplan.fit.record import (
     Outcome,
     Recoveries,
 )
+from ckptplan.readers.files import refused
 from ckptplan.readers.moments import Spans
 from ckptplan.readers.stamps import Flags, Floats
+from ckptplan.readers.windows import OUTSIDE, Clipped, Window, clipped
 
 NO_ZONE = (
     "Stamps have no zone and were read as UTC: where clocks change, gaps are an hour off. Name the zone with --tz, "
@@ -62,17 +63,48 @@ class Report:
             back = int((np.diff(known) > 0).sum())
         self.count(back, "{} out of order: a stamp may be mistyped; all were put in order of time.")
 
-    def overlaps(self, start_s: Floats, end_s: Floats, unit: Codes) -> None:
+    def watched(self, runs: Allocations, window: Window, path: str, running: str = "still running") -> Clipped:
+        """Runs cut to the time that was watched."""
+        found = clipped(runs, *window, running)
+        if len(found.kept) and not found.kept.any():
+            raise refused(path, "no run lies between --since and --until", "check --since and --until")
+        self.leave(found.outside, OUTSIDE)
+        self.facts.extend(found.facts)
+        return found
+
+    def days(self, rows: int) -> None:
+        """How dates without a time of day were read."""
+        has, their = ("has a date", "its") if rows == 1 else ("have dates", "their")
+        self.facts.append(
+            f"{_rows(rows)} {has} without a time of day: the events of one day are spread evenly within it, so that "
+            f"{their} number counts; gaps are known to a day."
+        )
+
+    def without_end(self, lasting: int, followed: int) -> None:
+        """How outages without an end were read."""
+        if lasting:
+            last = "1 outage without an end lasts" if lasting == 1 else f"{lasting:,} outages without an end last"
+            self.facts.append(f"{last} until the end of watching: no later row is of the same node.")
+        if followed:
+            are = "1 outage without an end is" if followed == 1 else f"{followed:,} outages without an end are"
+            self.facts.append(f"{are} followed by another of the same node: up again at once.")
+
+    def overlaps(self, outages: Outages) -> None:
         """Outages that begin while another one lasts, and those that are there twice."""
-        order = np.argsort(start_s, kind="stable")
-        ends = np.maximum.accumulate(np.where(np.isfinite(end_s[order]), end_s[order], -np.inf))
-        concurrent = int((start_s[order][1:] < ends[:-1]).sum())
+        order = np.argsort(outages.start_s, kind="stable")
+        start_s, end_s = outages.start_s[order], outages.end_s[order]
+        ends = np.maximum.accumulate(np.where(np.isfinite(end_s), end_s, -np.inf))
+        concurrent = int((start_s[1:] < ends[:-1]).sum())
         if concurrent:
             begin = "outage begins" if concurrent == 1 else "outages begin"
             self.facts.append(f"{concurrent:,} {begin} while another one lasts.")
-        keys = np.rec.fromarrays([start_s, np.nan_to_num(end_s, nan=-1.0), unit])
+        same = np.diff(start_s, append=np.nan) == 0.0
+        together = order[same | np.roll(same, 1)]
+        some = outages.only(np.sort(together))
+        keys = np.rec.fromarrays([some.start_s, np.nan_to_num(some.end_s, nan=-1.0), some.unit, some.cause])
         twice = len(keys) - len(np.unique(keys))
-        self.count(twice, "{} with the times and the node of another row: delete what was noted twice.")
+        said = "{} with the times, the node and the cause of another row: delete what was noted twice."
+        self.count(twice, said)
 
     def record(
         self,

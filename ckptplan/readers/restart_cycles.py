@@ -15,11 +15,11 @@ import numpy as np
 from ckptplan.fit.record import Allocations, Codes, FailureRecord, Outcome, Recoveries
 from ckptplan.readers.files import refused
 from ckptplan.readers.json_values import JsonObjects, first_object
-from ckptplan.readers.moments import watched
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import Report
 from ckptplan.readers.stamps import Floats, clock, parse_stamps, to_utc
+from ckptplan.readers.windows import asked_window
 
 NAME = "restart cycles of the NVIDIA resiliency extension"
 _KEYS = {"cycle_number", "cycle_start_time"}
@@ -136,8 +136,8 @@ def _record(path: str, cycles: list[_Cycle], rows: int, report: Report, options:
     by = clock(options.zone)
     start_s, end_s = (to_utc(parse_stamps(texts), by) for texts in ([c.start for c in cycles], [c.end for c in cycles]))
     first = float(np.nanmin(start_s)) if np.isfinite(start_s).any() else 0.0
-    until_s = watched(options.watched_until, "the end of watching", first, by, path)
-    ends = _ends(cycles, start_s, end_s, until_s)
+    window = asked_window(options.watched_from, options.watched_until, first, by, path)
+    ends = _ends(cycles, start_s, end_s, window.until_s if np.isfinite(window.until_s) else None)
     known, dated = np.isfinite(start_s), np.isfinite(ends.end_s)
     report.leave(int((~known).sum()), "cycles without a start that can be read")
     report.leave(int((known & ~dated).sum()), "last cycles without an end: still running, or ended without a word")
@@ -157,9 +157,11 @@ def _record(path: str, cycles: list[_Cycle], rows: int, report: Report, options:
         cause=ends.cause,
         causes=_CAUSES,
     )
-    failed = ends.outcome == Outcome.FAILURE
-    recoveries = Recoveries("restart cycle", ends.cause[failed], ends.waits_s[failed]) if failed.any() else None
-    return report.record(path, NAME, rows, runs.only(kept), calendar=True, recoveries=recoveries)
+    found = report.watched(runs.only(kept), window, path)
+    failed = found.runs.outcome == Outcome.FAILURE
+    waits_s = ends.waits_s[kept][found.kept][failed]
+    recoveries = Recoveries("restart cycle", found.runs.cause[failed], waits_s) if failed.any() else None
+    return report.record(path, NAME, rows, found.runs, calendar=True, recoveries=recoveries)
 
 
 def _attempts(cycles: list[_Cycle]) -> int:

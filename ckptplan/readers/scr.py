@@ -17,6 +17,7 @@ from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import NO_ZONE, Report
 from ckptplan.readers.stamps import clock, is_repeated, parse_stamps, to_utc
+from ckptplan.readers.windows import asked_window
 
 NAME = "SCR log"
 _EVENT = re.compile(
@@ -144,7 +145,12 @@ def _record(path: str, log: _Log, report: Report, options: RecordOptions) -> Fai
         start_s[kept], end_s[kept], outcome[kept], nodes[kept], np.full(int(kept.sum()), np.nan), job[kept],
         cause[kept], causes.names(),
     )  # fmt: skip
-    recoveries = _relaunches(start_s, end_s, job, outcome, cause)
+    window = asked_window(options.watched_from, options.watched_until, float(np.nanmin(at_s)), by, path)
+    found = report.watched(content, window, path)
+    waits_s = _relaunches(start_s, end_s, job)[kept][found.kept]
+    failed = found.runs.outcome == Outcome.FAILURE
+    recoveries = Recoveries("relaunch", found.runs.cause[failed], waits_s[failed]) if failed.any() else None
+    content = found.runs
     return report.record(path, NAME, rows, content, calendar=True, zone=options.zone or "UTC", recoveries=recoveries)
 
 
@@ -154,10 +160,8 @@ def _kept(run: _Run) -> str:
     return "finished" if run.halted == _DONE else f"halted: {run.halted}"
 
 
-def _relaunches(
-    start_s: np.ndarray, end_s: np.ndarray, job: np.ndarray, outcome: np.ndarray, cause: np.ndarray
-) -> Recoveries | None:
-    """From the end of a run that failed to the next start of its job, nan where none came."""
+def _relaunches(start_s: np.ndarray, end_s: np.ndarray, job: np.ndarray) -> np.ndarray:
+    """From the end of each run to the next start of its job, nan where none came. [s]."""
     waits = np.full(len(start_s), np.nan)
     before: dict[int, int] = {}
     for run in range(len(start_s)):
@@ -165,5 +169,4 @@ def _relaunches(
         if last is not None:
             waits[last] = max(0.0, start_s[run] - end_s[last])
         before[int(job[run])] = run
-    failed = outcome == Outcome.FAILURE
-    return Recoveries("relaunch", cause[failed], waits[failed]) if failed.any() else None
+    return waits

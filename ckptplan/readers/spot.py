@@ -9,11 +9,12 @@ import numpy as np
 
 from ckptplan.fit.record import Allocations, FailureRecord, Outcome
 from ckptplan.readers.files import TextLines, refused
-from ckptplan.readers.moments import UNITS_S, watched
+from ckptplan.readers.moments import UNITS_S
 from ckptplan.readers.numbered import Numbered
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import Report
 from ckptplan.readers.stamps import clock
+from ckptplan.readers.windows import asked_window
 
 NAME = "spot-instance trace"
 _ROW = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*,\s*(add|remove)\s*,\s*(\S.{0,119}?)\s*")
@@ -83,8 +84,9 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
 
 def _record(path: str, market: _Market, rows: int, report: Report, options: RecordOptions) -> FailureRecord:
     removed, remaining = len(market.start), len(market.since)
-    given = watched(options.watched_until, "the end of watching", 0.0, clock(None), path)
-    end_s = market.latest if given is None else given
+    since, until = options.watched_from, options.watched_until
+    window = asked_window(since, until, 0.0, clock(None), path, calendar=False)
+    end_s = window.until_s if np.isfinite(window.until_s) else market.latest
     for node, since in market.since.items():
         market.stretch(since, max(since, end_s), node, Outcome.CENSORED)
     start_s, ends_s = np.array(market.start), np.array(market.end)
@@ -92,12 +94,13 @@ def _record(path: str, market: _Market, rows: int, report: Report, options: Reco
     report.count(
         int((ends_s < start_s).sum()), "{} of nodes removed before they were added: their times are exchanged."
     )
-    report.facts.append(f"{removed:,} nodes were removed, each a preemption; {remaining:,} were there at the end.")
-    if given is None:
+    left = "1 node was removed, a preemption" if removed == 1 else f"{removed:,} nodes were removed, each a preemption"
+    report.facts.append(f"{left}; {remaining:,} {'was' if remaining == 1 else 'were'} there at the end.")
+    if np.isinf(window.until_s):
         report.facts.append("The trace is taken to end with its last row.")
     ones = np.ones(len(start_s))
     causes = ("still there", "removed from the spot market")
     cause = (outcome == Outcome.PREEMPTED).astype(np.int32)
     low, high = np.minimum(start_s, ends_s), np.maximum(start_s, ends_s)
     content = Allocations(low, high, outcome, ones, np.full(len(ones), np.nan), nodes, cause, causes)
-    return report.record(path, NAME, rows, content)
+    return report.record(path, NAME, rows, report.watched(content, window, path, causes[0]).runs)

@@ -32,6 +32,30 @@ _FULL = 19  # 2026-11-30T02:43:28
 _EPOCH = (9, 12)  # digits of plain seconds since 1970
 
 
+# Abbreviations and a zone that is meant by most who write them.
+_ABBREVIATED = {
+    **dict.fromkeys(("CET", "CEST", "MEZ", "MESZ"), "Europe/Berlin"),
+    **dict.fromkeys(("WET", "WEST"), "Europe/Lisbon"),
+    **dict.fromkeys(("EET", "EEST"), "Europe/Helsinki"),
+    **dict.fromkeys(("BST",), "Europe/London"),
+    **dict.fromkeys(("MSK", "MSD"), "Europe/Moscow"),
+    **dict.fromkeys(("ET", "EST", "EDT"), "America/New_York"),
+    **dict.fromkeys(("CT", "CST", "CDT"), "America/Chicago"),
+    **dict.fromkeys(("MT", "MST", "MDT"), "America/Denver"),
+    **dict.fromkeys(("PT", "PST", "PDT"), "America/Los_Angeles"),
+    **dict.fromkeys(("AKST", "AKDT"), "America/Anchorage"),
+    **dict.fromkeys(("AST", "ADT"), "America/Halifax"),
+    **dict.fromkeys(("BRT",), "America/Sao_Paulo"),
+    **dict.fromkeys(("JST",), "Asia/Tokyo"),
+    **dict.fromkeys(("KST",), "Asia/Seoul"),
+    **dict.fromkeys(("IST",), "Asia/Kolkata"),
+    **dict.fromkeys(("SGT",), "Asia/Singapore"),
+    **dict.fromkeys(("HKT",), "Asia/Hong_Kong"),
+    **dict.fromkeys(("AEST", "AEDT"), "Australia/Sydney"),
+    **dict.fromkeys(("NZST", "NZDT"), "Pacific/Auckland"),
+}
+
+
 class Clock(NamedTuple):
     """The offsets of one zone: ``offsets_s[k]`` is in force until ``edges_s[k]``, the last one for ever."""
 
@@ -69,6 +93,10 @@ def _steady(name: str, offset_s: float) -> Clock:
 
 
 def _unknown(name: str, place: Place | None) -> InputError:
+    if example := _ABBREVIATED.get(name.upper()):
+        shown = printable(name[:60])
+        hint = f"write the zone itself, for example {example}, which knows when its clocks change; an offset is +02:00"
+        return InputError(Problem(f"{shown} is an abbreviation: such names are ambiguous", place, hint=hint))
     known = zoneinfo.available_timezones()
     near = difflib.get_close_matches(name, known, 1) or [z for z in sorted(known) if z.endswith(f"/{name}")][:1]
     hint = f"did you mean {near[0]}?" if near else "write an IANA zone such as America/Los_Angeles, or an offset"

@@ -313,9 +313,10 @@ def test_chunks_do_not_change_what_is_read(read, monkeypatch):
 
 def test_names_without_end_take_bounded_memory(read, monkeypatch):
     """Past a great many different causes, all others are one."""
-    monkeypatch.setattr("ckptplan.readers.numbered._MOST_NAMES", 3)
-    monkeypatch.setattr("ckptplan.readers.numbered.Numbered.__init__.__defaults__", (3,))
-    content = read("time_h,reason\n" + "".join(f"{n},c{n}\n" for n in range(1, 9))).content
+    monkeypatch.setattr("ckptplan.readers.event_rows.MOST_CAUSES", 3)
+    record = read("time_h,reason\n" + "".join(f"{n},c{n}\n" for n in range(1, 9)))
+    content = record.content
+    assert any("More than 3 different causes" in said for said in record.facts)
     assert content.causes == ("c1", "c2", "c3", "(others)")
     assert content.cause.tolist() == [0, 1, 2, 3, 3, 3, 3, 3]
 

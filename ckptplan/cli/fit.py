@@ -92,7 +92,7 @@ def fit(
         "columns": _columns(column),
         "unit": unit,
         "date_order": None if date_order is None else one_of(date_order, ("mdy", "dmy"), "--date-order"),
-        "minimum_run": _time(minimum_run, "--minimum-run"),
+        "minimum_run": _time(minimum_run, "--minimum-run", zero=True),
         "exit_codes": tuple(exit_code) if exit_code else None,
         "job_name": job_name,
         "user": user,

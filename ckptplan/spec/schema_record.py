@@ -46,7 +46,11 @@ RECORD = Group(
             {role: Key("text", f"The column of {role}.", "guessed", example=f"my_{role}") for role in ROLES},
         ),
         "minimum_run": Key(
-            "time", "Slurm: jobs that end with FAILED sooner have failed by themselves.", "10 min", example="30 min"
+            "time",
+            "Slurm: jobs that end with FAILED sooner have failed by themselves.",
+            "10 min",
+            example="30 min",
+            zero=True,
         ),
         "exit_codes": Key("names", "Slurm: exit codes of FAILED that count.", "all but 2, 126, 127, 130", "1"),
         "job_name": Key("text", "Slurm: only jobs of this name.", "all", example="pretrain"),

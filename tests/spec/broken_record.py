@@ -34,7 +34,7 @@ BROKEN_RECORD = [
         "column of no role", "{file: a.txt, columns: {when: x}}", ".columns.when", "unknown key", "keys here: time"
     ),
     _record("column of no name", "{file: a.txt, columns: {time: ''}}", ".columns.time", "empty", "name"),
-    _record("run of zero", "{file: a.txt, minimum_run: 0 s}", ".minimum_run", "zero makes no sense", "minimum_run"),
+    _record("run below zero", "{file: a.txt, minimum_run: -1 s}", ".minimum_run", "negative", "minimum_run"),
     _record("read without a folder", "a.txt", ".file", "only through ckptplan.load", "give the spec as a file"),
     _row(
         "record: beside another source",

@@ -155,7 +155,7 @@ def test_warnings_go_to_standard_error(tmp_path, capsys):
         (["--column", "failed_at"], 2, "--column failed_at", "time=failed_at"),
         (["--column", "when=failed_at"], 2, "--column when", "one of time"),
         (["--column", "time=missing"], 1, "missing", ""),
-        (["--minimum-run", "0s"], 2, "--minimum-run 0s", "10min"),
+        (["--minimum-run", "-1s"], 2, "--minimum-run -1s", ""),
         (["--exit-code", "300"], 1, "300 is no exit code", "0 to 255"),
         (["--per", "gpu"], 1, "does not say how many gpus", "--recorded-gpus"),
         (["--per", "node"], 1, "does not say how many nodes", "--nodes N"),

@@ -73,7 +73,7 @@ def judged(jobs: Jobs, read: Read, options: SlurmOptions) -> FailureRecord:
         *_unknown(within.runs),
     ]  # fmt: skip
     facts = [*read.facts, *rules(options, coded=ends.coded), *times.facts, *within.facts]
-    facts += _facts(jobs, tally.used, ends.short, zero)
+    facts += _facts(jobs, tally.used, ends.short, zero, options.minimum_run_s)
     if zone and options.zone is None:
         facts.append(
             "stamps have no zone and were read as UTC; --tz names another. Durations do not depend on it where the "
@@ -92,13 +92,12 @@ def _of_all(rows: Flags, some: Flags) -> Flags:
     return found
 
 
-def _facts(jobs: Jobs, keep: Flags, short: Flags, zero: Flags) -> list[str]:
+def _facts(jobs: Jobs, keep: Flags, short: Flags, zero: Flags, least_s: float) -> list[str]:
     """How rows were judged that could have counted otherwise."""
     said = []
     if int((short & keep).sum()):
-        said.append(
-            f"{counted(int((short & keep).sum()), 'shorter run')} than that FAILED or ran out of memory: censored"
-        )
+        runs = counted(int((short & keep).sum()), "run")
+        said.append(f"{runs} of less than {least_s:,.0f} s that FAILED or ran out of memory: censored")
     if int((zero & keep).sum()):
         said.append(f"{counted(int((zero & keep).sum()), 'run')} that broke within a second: taken to have lasted 1 s")
     if jobs.maintenance.any():

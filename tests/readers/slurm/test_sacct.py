@@ -409,6 +409,20 @@ def test_choosing_jobs(read):
         read(_table("1|a|NODE_FAIL|0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"), partition="train")
 
 
+def test_questions_and_counts_are_sentences(read):
+    """A question ends with its mark alone, and one row is one row."""
+    row = "1|a|COMPLETED|0:0|2026-03-08T02:30:00|2026-03-08T{0}:30:00|{1}|4"
+    record = read(_table(row.format("05", 7200)), zone="America/New_York")
+    assert (
+        "The start of 1 row lies in an hour that clocks of America/New_York skipped: is it the right --tz?"
+        in record.warnings
+    )
+    wrong = read(_table("1|a|COMPLETED|0:0|2026-03-08T01:30:00|2026-03-08T05:30:00|10800|4"), zone="UTC")
+    assert any(
+        each.startswith("In 1 row elapsed time differs from that between start and end") for each in wrong.warnings
+    )
+
+
 def test_the_names_that_there_are(read):
     """Where no job has the name that was asked for, the most frequent names are said, however they are spelt."""
     counts = {"pre-7b": 1, "pre-70b": 4, "eval": 2, "\x1b[31mred": 3, "a" * 100: 5, "b": 1, "": 6}
@@ -525,7 +539,7 @@ def test_short_runs_that_failed(read):
     rows += ["2|a|OUT_OF_MEMORY|0:125|2026-01-01T00:00:00|2026-01-01T00:10:00|600|4", "3|a|NODE_FAIL|" + time.format(1)]
     record = read(_table(*rows))
     assert record.content.outcome.tolist() == [0, 1, 1]
-    assert any(fact.startswith("1 shorter run") for fact in record.facts)
+    assert "1 run of less than 600 s that FAILED or ran out of memory: censored." in record.facts
     assert _kinds(read(_table(*rows), minimum_run_s=0.0)) == (0, 3, 0)
     assert _kinds(read(_table(*rows), minimum_run_s=0.0, fail_exit_codes=(137,))) == (1, 2, 0)
 

@@ -91,6 +91,11 @@ def _bytes_of(spec: str) -> tuple[bytes, str]:
     except OSError as error:
         return _shipped_or_missing(spec, error)
     if stat.S_ISDIR(mode):
+        if spec not in _shipped() and os.path.isfile(path / "config.json"):  # noqa: PTH113 - false where not readable
+            raise InputError(
+                f"{printable(spec)}: a folder with the config.json of a model, not a spec",
+                hint="ckptplan spec init prints a spec; write model: {config: ./config.json} in it, or this folder",
+            )
         # A folder that happens to have the name of a config does not hide it.
         return _shipped_or_missing(spec, IsADirectoryError(21, "it is a directory"))
     if not stat.S_ISREG(mode):

@@ -92,8 +92,8 @@ class Dimensions:
             self.contradiction((key, *_LAYER_KEYS), f"{found}, where each of the {length:,} layers has one word")
             return None
         known = tuple(allowed)
-        wrong = next((v for v in value if v not in known), None)
-        if wrong is not None:
+        wrong = next((v for v in value if v not in known), _ABSENT)
+        if wrong is not _ABSENT:
             self.fault(key, f"{shown(wrong)} is not a kind of layer here", f"kinds are {', '.join(known)}")
             return None
         return tuple(value)

@@ -469,6 +469,8 @@ def test_all_faults_at_once():
         ({"model_type": "qwen3_moe", "mlp_only_layers": "all"}, "mlp_only_layers"),
         ({"model_type": "minimax", "layer_types": ["full_attention"] * 31}, "layer_types"),
         ({"model_type": "minimax", "layer_types": ["mamba"] * 32}, "layer_types"),
+        ({"model_type": "minimax", "layer_types": [None] * 32}, "layer_types"),
+        ({"model_type": "nemotron_h", "layer_types": [None, []]}, "layer_types"),
         ({"model_type": "jamba", "attn_layer_offset": 8}, "attn_layer_offset"),
         ({"model_type": "mamba", "intermediate_size": 1000}, "intermediate_size"),
         ({"model_type": "mamba2", "num_heads": 100}, "num_heads"),

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import zoneinfo
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -443,6 +444,12 @@ def test_the_command_can_take_one_more_column(read):
     with pytest.raises(InputError) as error:
         read(_table("1|a|NODE_FAIL|0:0|2026-01-01T00:00:00|2026-01-01T01:00:00|3600|4"), account="llm")
     assert error.value.render().endswith("NodeList,Account")
+
+
+def test_the_command_of_the_readme():
+    """The README prints a record with the columns that errors ask for."""
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    assert COMMAND in " ".join(readme.replace("\\\n", " ").split())
 
 
 def test_gpus(read):

@@ -134,6 +134,19 @@ def test_documents_that_cannot_be_used(read, content, message):
         read(content)
 
 
+def test_the_window_that_was_watched(read):
+    """Runs are cut to the time between --since and --until, as those of a table are."""
+    later = {**GOOD, "job_id": 2, "time": {"start": 1_700_003_000, "end": 1_700_009_000, "elapsed": 6000}}
+    after = {**GOOD, "job_id": 3, "time": {"start": 1_700_010_000, "end": 1_700_019_000, "elapsed": 9000}}
+    document = json.dumps({"jobs": [GOOD, later, after]})
+    record = read(document, watched_from="2023-11-14T22:30:00", watched_until=1_700_006_000)
+    assert record.content.start_s.tolist() == [1_700_001_000, 1_700_003_000]
+    assert record.content.end_s.tolist() == [1_700_003_600, 1_700_006_000]
+    assert record.content.outcome.tolist() == [1, 0]
+    assert record.content.names[:2] == ("1", "2")
+    assert [(each.reason, each.rows) for each in record.left_out] == [("outside of --since and --until", 1)]
+
+
 def test_huge_numbers(read):
     """A number of many digits is no time and no error."""
     text = json.dumps({"jobs": [GOOD, {**GOOD, "job_id": 2, "allocation_nodes": 0}]})

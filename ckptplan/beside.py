@@ -77,7 +77,12 @@ class FilesBeside:
 
     def _once(self, key: tuple[object, ...], read: Callable[[], _Found]) -> _Found:
         if key not in self._kept:
-            self._kept[key] = read()
+            try:
+                self._kept[key] = read()
+            except OSError as error:  # a disk that fails while it is read, a folder that may not be entered
+                raise InputError(
+                    f"{printable(str(key[1]))} cannot be read: {error.strerror or error}", hint="check its permissions"
+                ) from error
         found: _Found = self._kept[key]
         return found
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import typer
 
-from ckptplan.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CkptplanError
+from ckptplan.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CkptplanError, printable
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -25,7 +25,9 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except OSError as error:
-        # Files are handled where they are opened: what fails here is standard output itself.
+        # Files are handled where they are opened: what fails here is standard output itself, or a file that vanished.
+        if error.filename is not None:
+            return _say(f"error: {printable(str(error.filename))}: {error.strerror}", EXIT_INPUT)
         _forget_output()
         return _say(f"error: cannot write to standard output: {error.strerror or error}", EXIT_INPUT)
     return _say("interrupted", code) if code == EXIT_INTERRUPTED else code

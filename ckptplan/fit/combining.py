@@ -115,6 +115,7 @@ def _summed(left_out: Sequence[LeftOut]) -> tuple[LeftOut, ...]:
 
 
 def _all_runs(parts: Sequence[Allocations]) -> tuple[Allocations, int]:
+    parts = [p for p in parts if p.start_s.size] or parts[:1]
     causes, cause = _one_list_of_causes(parts)
     job, names = _jobs(parts)
     whole = Allocations(

@@ -60,7 +60,7 @@ class FilesBeside:
 
     def config(self, name: str) -> Architecture:
         """The tensors of a model, from its configuration."""
-        from ckptplan.readers.model_config import NAME, read_model_config
+        from ckptplan.readers.models.model_config import NAME, read_model_config
 
         def read() -> Architecture:
             path = self._path(name)
@@ -71,7 +71,7 @@ class FilesBeside:
 
     def checkpoint(self, name: str) -> tuple[Architecture, tuple[str, ...]]:
         """The tensors of a model, from the headers of its files, and remarks on these."""
-        from ckptplan.readers.stored_model import read_stored_model
+        from ckptplan.readers.models.stored_model import read_stored_model
 
         return self._once(("checkpoint", name), lambda: read_stored_model(self._path(name))[:2])
 

@@ -33,7 +33,7 @@ def without_effect(options: RecordOptions, obeyed: Collection[str], form: str) -
     has = "has" if len(idle) == 1 else "have"
     said = f"{', '.join(_NAMES[name] for name in idle)} {has} no effect on {form}"
     if all(name in OF_SLURM for name in idle):
-        return (f"{said}: only records of Slurm's jobs know it.",)
+        return (f"{said}, which is no record of Slurm's jobs.",)
     return (f"{said}: leave {'it' if len(idle) == 1 else 'them'} out, or check what the file was taken for.",)
 
 

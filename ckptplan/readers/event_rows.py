@@ -13,6 +13,7 @@ from ckptplan.fit.record import Codes, FailureRecord, LeftOut, Lifetimes
 from ckptplan.readers.column_roles import Column
 from ckptplan.readers.effects import without_effect
 from ckptplan.readers.files import refused
+from ckptplan.readers.growing import GrowingColumn
 from ckptplan.readers.kinds_of_rows import Judge
 from ckptplan.readers.lengths import is_separated, length_s
 from ckptplan.readers.moments import UNITS_S, Style, numbers, read_times, style_of, whole_days
@@ -27,6 +28,12 @@ MOST_CAUSES = 10_000
 _SAMPLE = 2_000
 _NO_UNITS = ("cycles", "megacycles")
 _NO_END = ("", "-", "unknown", "none", "null", "nan", "nat", "n/a", "na", "ongoing", "open", "present", "now")
+
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("seconds", "end", "elapsed"), np.float64),
+    **dict.fromkeys(("zoned", "end_zoned", "whole_day", "end_day", "end_open"), np.bool_),
+    **dict.fromkeys(("outcome", "cause", "node"), np.int32),
+}
 
 NOT_NOTED = "not noted"  # the cause of a row that names none
 
@@ -43,9 +50,10 @@ class EventRows:
         self.first_unreadable = self.first_odd_end = ""
         self.causes, self.nodes = Numbered(MOST_CAUSES), Numbered()
         self._styles: dict[str, Style] = {}
-        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._columns: dict[str, GrowingColumn] = {}
         self._judge = Judge()
         self._graded: bool | None = None
+        self._unzoned = False
         self._bare: set[str] = set()  # roles with numbers that have no unit
         self._obeyed: set[str] = set()  # options that mattered
         self._gaps = "gap" in roles and "start" not in roles and "time" not in roles
@@ -68,7 +76,8 @@ class EventRows:
             self._keep(seconds=seconds, outcome=self._failed(columns))
         else:
             seconds, zoned = self._stamps(self._begin, texts)
-            self._keep(seconds=seconds, zoned=zoned, outcome=self._judge.outcomes(category, cause).astype(np.int8))
+            self._unzoned |= bool(np.any(~zoned & np.isfinite(seconds)))
+            self._keep(seconds=seconds, zoned=zoned, outcome=self._judge.outcomes(category, cause))
             if self._begin in self._styles:
                 self._keep(whole_day=whole_days(texts, self._styles[self._begin]))
             else:
@@ -81,14 +90,16 @@ class EventRows:
 
     def _keep(self, **arrays: NDArray[Any]) -> None:
         for name, array in arrays.items():
-            self._parts.setdefault(name, []).append(array)
+            if name not in self._columns:
+                self._columns[name] = GrowingColumn(_TYPES[name])
+            self._columns[name].add(array)
 
-    def _kept(self, name: str, otherwise: Any, dtype: type) -> NDArray[Any]:
-        """A whole column; its parts are let go, so that no column is held twice."""
-        parts = self._parts.pop(name, None)
-        if parts is None:
-            return np.full(self.rows, otherwise, dtype)
-        return np.concatenate(parts).astype(dtype, copy=False)
+    def _kept(self, name: str, otherwise: Any = 0) -> NDArray[Any]:
+        """A whole column, which is given once; one that was never kept takes no memory."""
+        column = self._columns.pop(name, None)
+        if column is None:
+            return np.broadcast_to(np.array(otherwise, _TYPES[name]), (self.rows,))
+        return column.whole()
 
     def _is_graded(self, category: Any) -> bool:
         """Whether the column that may name a kind holds numbers, which are grades of severity and name none."""
@@ -150,8 +161,8 @@ class EventRows:
         for role, yes in (("failed", 1), ("censored", 0)):
             if role in columns:
                 said = _is_one_of(columns[role], ("1", "true", "yes", "y", "t", "1.0"))
-                return np.where(said, yes, 1 - yes).astype(np.int8)
-        return np.ones(len(columns["gap"]), np.int8)
+                return np.where(said, yes, 1 - yes).astype(np.int32)
+        return np.ones(len(columns["gap"]), np.int32)
 
     def record(
         self, left: Sequence[LeftOut], warnings: Sequence[str], facts: Sequence[str], line_of: LineOf | None = None
@@ -193,13 +204,12 @@ class EventRows:
 
     def _outages(self, rows: int, report: Report, unread: str) -> FailureRecord:
         calendar = self._styles[self._begin].calendar
-        noted = self._noted()
-        unzoned = calendar and bool(np.any(~noted.start.zoned & np.isfinite(noted.start.seconds)))
+        unzoned = calendar and self._unzoned
         if unzoned and self.options.zone is None:
             report.warnings.append(NO_ZONE)
         if self.odd_ends:
             report.count(self.odd_ends, f"{{}} with an end that cannot be read, the first is {self.first_odd_end!a}.")
-        outages, repairs = judged_outages(noted, self.options, report, self.path)
+        outages, repairs = judged_outages(self._noted(), self.options, report, self.path)
         if unread and not float(outages.until_s[0]) > float(outages.from_s[0]):
             raise refused(self.path, f"no time passes between the times that can be read: {unread}", self._hint())
         zone = (self.options.zone or "UTC") if unzoned else None
@@ -209,18 +219,18 @@ class EventRows:
 
     def _noted(self) -> Noted:
         return Noted(
-            start=Stamps(self._kept("seconds", np.nan, np.float64), self._kept("zoned", True, np.bool_)),
-            end=Stamps(self._kept("end", np.nan, np.float64), self._kept("end_zoned", True, np.bool_)),
-            elapsed_s=self._kept("elapsed", np.nan, np.float64),
-            outcome=self._kept("outcome", 0, np.int32),
-            cause=self._kept("cause", 0, np.int32),
-            node=self._kept("node", -1, np.int32),
+            start=Stamps(self._kept("seconds"), self._kept("zoned")),
+            end=Stamps(self._kept("end", np.nan), self._kept("end_zoned", True)),
+            elapsed_s=self._kept("elapsed", np.nan),
+            outcome=self._kept("outcome"),
+            cause=self._kept("cause"),
+            node=self._kept("node", -1),
             causes=self.causes.names(),
             nodes=self.nodes.names() if "node" in self.roles else (),
             calendar=self._styles[self._begin].calendar,
-            whole_day=self._kept("whole_day", False, np.bool_),
-            end_day=self._kept("end_day", False, np.bool_),
-            end_open=self._kept("end_open", False, np.bool_),
+            whole_day=self._kept("whole_day"),
+            end_day=self._kept("end_day"),
+            end_open=self._kept("end_open"),
             bare_duration=printable(self.roles["duration"].name[:60]) if "duration" in self._bare else "",
         )
 
@@ -231,7 +241,7 @@ class EventRows:
         elif "gap" in self._bare:
             report.warnings.append("No unit is named for numbers: taken as seconds; give it with --unit.")
         report.warnings.extend(without_effect(self.options, {*self._obeyed, "columns"}, f"gaps of {self.name}"))
-        time_s, failed = self._kept("seconds", np.nan, np.float64), self._kept("outcome", 1, np.int8) == 1
+        time_s, failed = self._kept("seconds"), self._kept("outcome") == 1
         report.leave(int((time_s < 0).sum()), "negative times")
         report.leave(int((time_s == 0).sum()), "gaps of 0: two failures at one time are one")
         kept: Flags = time_s > 0

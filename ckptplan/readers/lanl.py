@@ -131,7 +131,7 @@ def _times(rows: _Rows, by: Clock, report: Report) -> tuple[Floats, Floats]:
     """Starts and ends in UTC, and what Down Time says of them."""
     elapsed_s = np.where(rows.minutes >= 0, rows.minutes * 60.0, np.nan)
     found = spans(read_times(rows.start, _STYLE), read_times(rows.end, _STYLE), elapsed_s, by)
-    report.clocks(found)
+    report.clocks(*found[2:])
     off = np.abs(found.end_s - found.start_s - elapsed_s) > 60.0 * _MOST_MINUTES_OFF
     report.count(int(off.sum()), "{} with a Down Time that is not the time between the stamps: the stamps count.")
     return found.start_s, found.end_s

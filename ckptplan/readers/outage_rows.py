@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckptplan.fit.record import Codes, Outages, Outcome, Recoveries
 from ckptplan.readers.files import refused
@@ -13,8 +14,9 @@ from ckptplan.readers.moments import UNITS_S, spans, watched
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.report import Report, repairs
 from ckptplan.readers.stamps import Clock, Flags, Floats, Stamps, as_text, clock, to_utc
-from ckptplan.readers.whole_days import moved, spread
+from ckptplan.readers.whole_days import move, spread
 
+_PIECE = 500_000  # rows that are put on a clock at one time
 _SAME_UNIT = 0.05  # of the median, for stamps that are cut to minutes
 
 
@@ -41,28 +43,29 @@ def judged_outages(
 ) -> tuple[Outages, Recoveries | None]:
     """The rows that count, in the order of the file, and how long repairs took where their end is noted."""
     by = clock(options.zone)
-    start_s, end_s = _on_one_clock(noted, by, report)
-    known = np.isfinite(start_s)
+    known = np.isfinite(noted.start.seconds)
     none = known & (noted.outcome == Outcome.CENSORED)
     report.leave(int(none.sum()), "rows that no failure made: completed, cancelled, running")
     kept = known & ~none
     if not kept.any():
         raise refused(path, "no row is a failure", "name the columns by their roles, or another file")
     days = kept & noted.whole_day
-    if days.any():
-        spread_s = spread(noted.start.seconds, days, by)
-        start_s, end_s = moved(start_s, end_s, spread_s, noted.end_day | np.isnan(noted.end.seconds))
+    spread_s = spread(noted.start.seconds, days, by) if days.any() else None
+    start_s, end_s = _on_one_clock(noted, by, report)
+    if spread_s is not None:
+        move(start_s, end_s, spread_s, noted.end_day | np.isnan(noted.end.seconds))
         report.days(int(days.sum()))
-    begin_s, until_s = _window(start_s[kept], noted.calendar, options, report, path)
+        del spread_s
+    begin_s, until_s = _window(_only(start_s, kept), noted.calendar, options, report, path)
     inside = (start_s >= begin_s) & (start_s <= until_s)
     report.leave(int((kept & ~inside).sum()), "rows outside the time that was watched")
     kept &= inside
     causes, cause = _used(noted, kept)
     outages = Outages(
-        start_s=start_s[kept],
-        end_s=end_s[kept],
-        outcome=noted.outcome[kept],
-        unit=noted.node[kept],
+        start_s=_only(start_s, kept),
+        end_s=_only(end_s, kept),
+        outcome=_only(noted.outcome, kept),
+        unit=_only(noted.node, kept),
         cause=cause,
         causes=causes,
         units=_units(noted.nodes, options.units, report, path),
@@ -71,10 +74,17 @@ def judged_outages(
         ends_at_last=options.watched_until is None,
         unit_names=noted.nodes,
     )
+    without_end = (noted.end_open & np.isnan(end_s))[kept]
+    del noted, start_s, end_s  # of ten million rows, what is not needed any more counts
     found = repairs(outages)
-    outages = _lasting(outages, (noted.end_open & np.isnan(end_s))[kept], report)
+    outages = _lasting(outages, without_end, report)
     report.overlaps(outages)
     return outages, found
+
+
+def _only(values: NDArray[Any], kept: Flags) -> NDArray[Any]:
+    """Some of the values; all of them are not copied."""
+    return values if kept.all() else values[kept]
 
 
 def _lasting(outages: Outages, without_end: Flags, report: Report) -> Outages:
@@ -90,15 +100,26 @@ def _lasting(outages: Outages, without_end: Flags, report: Report) -> Outages:
 
 
 def _on_one_clock(noted: Noted, by: Clock, report: Report) -> tuple[Floats, Floats]:
-    """Starts and ends in UTC; an end that is not noted is the start and what elapsed."""
+    """Starts and ends in UTC; an end that is not noted is the start and what elapsed.
+
+    Millions of rows are put on the clock piece by piece, and starts where they stand: nothing else is asked of them.
+    """
     elapsed_s = _elapsed(noted, by, report)
-    found = spans(noted.start, noted.end, elapsed_s, by)
-    report.clocks(found)
-    report.order(found.start_s)
-    end_s = np.where(np.isnan(found.end_s), found.start_s + elapsed_s, found.end_s)
-    backwards = end_s < found.start_s
-    report.count(int(backwards.sum()), "{} with an end before the start: the end was dropped, the failure kept.")
-    return found.start_s, np.where(backwards, np.nan, end_s)
+    start_s, end_s = noted.start.seconds, np.empty(len(elapsed_s))
+    changes, backwards = np.zeros(3, np.int64), 0
+    for first in range(0, len(start_s), _PIECE):
+        rows = slice(first, first + _PIECE)
+        start, end = (Stamps(part.seconds[rows], part.zoned[rows]) for part in (noted.start, noted.end))
+        found = spans(start, end, elapsed_s[rows], by)
+        ends_s = np.where(np.isnan(found.end_s), found.start_s + elapsed_s[rows], found.end_s)
+        back = ends_s < found.start_s
+        start_s[rows], end_s[rows] = found.start_s, np.where(back, np.nan, ends_s)
+        changes += found[2:]
+        backwards += int(back.sum())
+    report.clocks(*changes.tolist())
+    report.order(start_s)
+    report.count(backwards, "{} with an end before the start: the end was dropped, the failure kept.")
+    return start_s, end_s
 
 
 def _elapsed(noted: Noted, by: Clock, report: Report) -> Floats:
@@ -151,10 +172,10 @@ def _shown(at_s: float, calendar: bool) -> str:
 
 def _used(noted: Noted, kept: Flags) -> tuple[tuple[str, ...], Codes]:
     """The causes of the rows that count, and their numbers among these."""
-    used = np.flatnonzero(np.bincount(noted.cause[kept], minlength=len(noted.causes)))
+    used = np.unique(_only(noted.cause, kept))
     number = np.zeros(len(noted.causes), np.int32)
     number[used] = np.arange(len(used))
-    return tuple(noted.causes[one] for one in used), number[noted.cause[kept]]
+    return tuple(noted.causes[one] for one in used), number[_only(noted.cause, kept)]
 
 
 def _units(names: Sequence[str], units: int | None, report: Report, path: str) -> int:

@@ -18,7 +18,7 @@ from ckptplan.fit.record import (
     Recoveries,
 )
 from ckptplan.readers.files import refused
-from ckptplan.readers.moments import Spans
+from ckptplan.readers.numbered import OTHERS
 from ckptplan.readers.stamps import Flags, Floats
 from ckptplan.readers.windows import OUTSIDE, Clipped, Window, clipped
 
@@ -44,23 +44,24 @@ class Report:
         if rows:
             self.warnings.append(sentence.format(_rows(rows)))
 
-    def clocks(self, found: Spans) -> None:
-        """How stamps close to a change of clocks were read."""
-        self.count(found.twice, "{} in an hour that came twice when clocks were put back: the first was taken.")
-        self.count(found.skipped, "{} in an hour that clocks skipped: is the zone the right one?")
-        if found.decided:
+    def clocks(self, twice: int, decided: int, skipped: int) -> None:
+        """How stamps close to a change of clocks were read: the last three elements of ``Spans``."""
+        self.count(twice, "{} in an hour that came twice when clocks were put back: the first was taken.")
+        self.count(skipped, "{} in an hour that clocks skipped: is the zone the right one?")
+        if decided:
             self.facts.append(
-                f"{_rows(found.decided)} in an hour that came twice, decided by the time that elapsed, or by the end."
+                f"{_rows(decided)} in an hour that came twice, decided by the time that elapsed, or by the end."
             )
 
     def order(self, start_s: Floats) -> None:
         """Rows that are earlier than the one before."""
-        known = start_s[np.isfinite(start_s)]
-        back = int((np.diff(known) < 0).sum())
+        finite = np.isfinite(start_s)
+        known = start_s if finite.all() else start_s[finite]
+        back = int((known[1:] < known[:-1]).sum())
         newest_first = len(known) > 2 and back > 0.5 * (len(known) - 1)
         if newest_first:
             self.facts.append("The newest row stands first; rows were put in order of time.")
-            back = int((np.diff(known) > 0).sum())
+            back = int((known[1:] > known[:-1]).sum())
         self.count(back, "{} out of order: a stamp may be mistyped; all were put in order of time.")
 
     def watched(self, runs: Allocations, window: Window, path: str, running: str = "still running") -> Clipped:
@@ -91,16 +92,24 @@ class Report:
 
     def overlaps(self, outages: Outages) -> None:
         """Outages that begin while another one lasts, and those that are there twice."""
-        order = np.argsort(outages.start_s, kind="stable")
-        start_s, end_s = outages.start_s[order], outages.end_s[order]
-        ends = np.maximum.accumulate(np.where(np.isfinite(end_s), end_s, -np.inf))
-        concurrent = int((start_s[1:] < ends[:-1]).sum())
+        start_s = outages.start_s
+        if not len(start_s):
+            return
+        order = None if (start_s[1:] >= start_s[:-1]).all() else np.argsort(start_s, kind="stable")
+        start_s = start_s if order is None else start_s[order]
+        concurrent = 0
+        if np.isfinite(outages.end_s).any():
+            ends = np.nan_to_num(outages.end_s if order is None else outages.end_s[order], nan=-np.inf)
+            concurrent = int((start_s[1:] < np.maximum.accumulate(ends, out=ends)[:-1]).sum())
         if concurrent:
             begin = "outage begins" if concurrent == 1 else "outages begin"
             self.facts.append(f"{concurrent:,} {begin} while another one lasts.")
-        same = np.diff(start_s, append=np.nan) == 0.0
-        together = order[same | np.roll(same, 1)]
-        some = outages.only(np.sort(together))
+        same = np.concatenate((start_s[1:] == start_s[:-1], [False]))
+        same |= np.roll(same, 1)
+        together = np.zeros(len(same), bool)
+        together[slice(None) if order is None else order] = same
+        some = outages.only(together)
+        some = some.only(np.array([outages.causes[code] != OTHERS for code in some.cause], bool))
         keys = np.rec.fromarrays([some.start_s, np.nan_to_num(some.end_s, nan=-1.0), some.unit, some.cause])
         twice = len(keys) - len(np.unique(keys))
         said = "{} with the times, the node and the cause of another row: delete what was noted twice."

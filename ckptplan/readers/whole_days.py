@@ -10,6 +10,7 @@ import numpy as np
 from ckptplan.readers.stamps import Clock, Flags, Floats, local_to_utc
 
 _DAY_S = 86_400.0
+_PIECE = 500_000  # rows
 
 
 def spread(midnight_s: Floats, rows: Flags, by: Clock) -> Floats:
@@ -25,22 +26,29 @@ def spread(midnight_s: Floats, rows: Flags, by: Clock) -> Floats:
         Whose day it is: one in which clocks change has 23 or 25 hours.
     """
     found = np.full(len(midnight_s), np.nan)
-    days, of, count = np.unique(midnight_s[rows], return_inverse=True, return_counts=True)
+    if not rows.any():
+        return found
+    number = np.rint(midnight_s[rows] / _DAY_S).astype(np.int32)
+    first = int(number.min())
+    of = number - np.int32(first)
+    count = np.bincount(of)
     order = np.argsort(of, kind="stable")
-    first = np.cumsum(count) - count
     place = np.empty(len(of))
-    place[order] = np.arange(len(of)) - np.repeat(first, count)
-    begin_s, end_s = local_to_utc(days, by), local_to_utc(days + _DAY_S, by)
-    found[rows] = begin_s[of] + (place + 0.5) / count[of] * (end_s - begin_s)[of]
+    place[order] = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+    days_s: Floats = (first + np.arange(len(count) + 1, dtype=np.float64)) * _DAY_S
+    edges_s = local_to_utc(days_s, by)
+    found[rows] = edges_s[of] + (place + 0.5) / count[of] * np.diff(edges_s)[of]
     return found
 
 
-def moved(start_s: Floats, end_s: Floats, spread_s: Floats, shifted: Flags) -> tuple[Floats, Floats]:
-    """Starts and ends with the spread starts: an end that is known to a day, or by its length, moves along.
+def move(start_s: Floats, end_s: Floats, spread_s: Floats, shifted: Flags) -> None:
+    """Puts starts where they are spread to: an end that is known to a day, or by its length, moves along.
 
-    An end with a time of day stays, and no start comes after it.
+    An end with a time of day stays, and no start comes after it. Both arrays are changed, piece by piece.
     """
-    there = np.isfinite(spread_s)
-    by_s = np.where(there, spread_s - start_s, 0.0)
-    moved_end_s = np.where(shifted, end_s + by_s, end_s)
-    return np.where(there, np.fmin(spread_s, moved_end_s), start_s), moved_end_s
+    for first in range(0, len(start_s), _PIECE):
+        rows = slice(first, first + _PIECE)
+        start, end, to = start_s[rows], end_s[rows], spread_s[rows]
+        there = np.isfinite(to)
+        end[there & shifted[rows]] += (to - start)[there & shifted[rows]]
+        start[there] = np.fmin(to, end)[there]

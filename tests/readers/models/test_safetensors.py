@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckptplan.errors import InputError
-from ckptplan.readers.safetensors import BITS, MOST_PROBLEMS, StoredTensor, read_header
+from ckptplan.readers.models.safetensors import BITS, MOST_PROBLEMS, StoredTensor, read_header
 
 GOOD = {"a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from ckptplan.errors import InputError
-from ckptplan.readers.safetensors import StoredTensor
-from ckptplan.readers.stored_model import read_stored_model
-from ckptplan.readers.tensor_names import role_of
-from ckptplan.readers.whole_models import missing_parts, refuse_what_is_no_model
-from tests.readers.test_safetensors import save
-from tests.readers.test_stored_model import SMALL, TRUTH, counted, tensors_of
+from ckptplan.readers.models.safetensors import StoredTensor
+from ckptplan.readers.models.stored_model import read_stored_model
+from ckptplan.readers.models.tensor_names import role_of
+from ckptplan.readers.models.whole_models import missing_parts, refuse_what_is_no_model
+from tests.readers.models.test_safetensors import save
+from tests.readers.models.test_stored_model import SMALL, TRUTH, counted, tensors_of
 
 TEN = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
 UP = "model.layers.{}.mlp.up_proj.weight"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from ckptplan.cost.architecture import Architecture, Cut, Experts, TensorKind, Tensors
 from ckptplan.errors import InputError, printable
-from ckptplan.readers.safetensors import StoredTensor, refused, several
-from ckptplan.readers.shards import read_shards
-from ckptplan.readers.tensor_names import Role, is_no_weight, is_packed, role_of
-from ckptplan.readers.whole_models import missing_parts, refuse_what_is_no_model
+from ckptplan.readers.models.safetensors import StoredTensor, refused, several
+from ckptplan.readers.models.shards import read_shards
+from ckptplan.readers.models.tensor_names import Role, is_no_weight, is_packed, role_of
+from ckptplan.readers.models.whole_models import missing_parts, refuse_what_is_no_model
 
 _MOST_STACKED = 4096  # experts on the first axis of a matrix; more are rows of experts run together
 _MOST_PATTERNS = 20_000  # a model has some hundred
@@ -44,7 +44,7 @@ def read_stored_model(path: str | Path) -> StoredModel:
     Parameters
     ----------
     path : str or Path
-        What ``ckptplan.readers.shards.read_shards`` takes.
+        What ``ckptplan.readers.models.shards.read_shards`` takes.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def _config_beside(folder: Path) -> tuple[Architecture | None, tuple[str, ...]]:
         there = False
     if not there:
         return None, ()
-    from ckptplan.readers.model_config import read_model_config
+    from ckptplan.readers.models.model_config import read_model_config
 
     try:
         return read_model_config(path), ()

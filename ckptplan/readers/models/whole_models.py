@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ckptplan.readers.safetensors import StoredTensor, refused, shown
-from ckptplan.readers.tensor_names import Role, is_no_weight
+from ckptplan.readers.models.safetensors import StoredTensor, refused, shown
+from ckptplan.readers.models.tensor_names import Role, is_no_weight
 
 _MOST_LISTED = 10
 _JOINS_INPUTS = ".eh_proj."  # of a module for multi-token prediction, which is numbered as if it were a layer

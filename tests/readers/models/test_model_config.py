@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckptplan.errors import InputError
-from ckptplan.readers import model_config
-from ckptplan.readers.model_config import read_model_config
+from ckptplan.readers.models import model_config
+from ckptplan.readers.models.model_config import read_model_config
 
 LLAMA3 = {
     "architectures": ["LlamaForCausalLM"],

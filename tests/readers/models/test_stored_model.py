@@ -11,11 +11,11 @@ import pytest
 
 from ckptplan.cost.architecture import TensorKind
 from ckptplan.errors import InputError
-from ckptplan.readers.safetensors import StoredTensor
-from ckptplan.readers.stored_model import architecture_of, read_stored_model
-from tests.readers.test_safetensors import save
+from ckptplan.readers.models.safetensors import StoredTensor
+from ckptplan.readers.models.stored_model import architecture_of, read_stored_model
+from tests.readers.models.test_safetensors import save
 
-COLLECTION = Path(__file__).parents[3] / "shared" / "data" / "models"
+COLLECTION = Path(__file__).parents[4] / "shared" / "data" / "models"
 TRUTH = (
     json.loads((COLLECTION / "truth.json").read_text(encoding="utf-8"))["models"]
     if (COLLECTION / "truth.json").is_file()

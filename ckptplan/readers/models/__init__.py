@@ -1,0 +1,1 @@
+"""Models as files describe them: configurations, and the headers of their tensors."""

@@ -73,7 +73,7 @@ class Delimited:
         """The same as pyarrow arrays of strings, and faster: blocks of plain lines are taken apart as a whole."""
         if self._split_at is not None and self._pending is None:
             while (block := self._block()) is not None:
-                plain_lines = plain_block(block)
+                plain_lines = plain_block(block, self.separator)
                 if plain_lines is None:
                     self._source = self._again(block)
                     break

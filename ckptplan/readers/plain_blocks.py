@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ FEWER, MORE = "rows with fewer cells than the header", "rows with more cells tha
 _NO_ROW = re.compile(rb"(?m)^[ \t\v\f]*(?:#[^\n]*)?\r?(?:\n|\Z)")
 
 
+_OTHER_BLANKS = re.compile(rb"(?m)^[ \t\v\f]*[\x1c-\x1f\xc2\xe1-\xe3\xef]")  # perhaps blanks of Unicode, or its mark
+
+
 class Parsed(NamedTuple):
     """The wanted columns of a block."""
 
@@ -23,22 +27,29 @@ class Parsed(NamedTuple):
     left: Counter[str]  # rows that are none, by reason
 
 
-def plain_block(block: bytes) -> bytes | None:
+@lru_cache(maxsize=8)
+def _quoted(separator: str) -> re.Pattern[bytes]:
+    """Cells in quotes that begin and end where a cell does."""
+    mark = re.escape(separator).encode()
+    return re.compile(rb'(?m)(?:^|(?<=%b))"(?:[^"\n]|"")*+"(?=%b|\r?$)' % (mark, mark))
+
+
+def plain_block(block: bytes, separator: str) -> bytes | None:
     """Whole lines without the blank ones and comments; None where they must be read one by one.
 
-    That is where a line is too long, where a quoted cell goes on in the next line, and for NUL bytes, bytes that are
-    not UTF-8 and carriage returns within a line.
+    That is where a line is too long, where a cell in quotes goes on in the next line, where quotes stand within a cell,
+    and for NUL bytes, bytes that are not UTF-8, carriage returns within a line, and blanks that only Unicode knows.
     """
     if b"\0" in block or block.count(b"\r") != block.count(b"\r\n") or not _is_text(block):
+        return None
+    if _OTHER_BLANKS.search(block):
         return None
     data = np.frombuffer(block, np.uint8)
     ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     if int(np.diff(ends, prepend=-1).max()) > LONGEST_LINE:
         return None
-    if b'"' in block:
-        lines = np.searchsorted(ends, np.flatnonzero(data == ord('"')))
-        if (np.bincount(lines) % 2).any():
-            return None
+    if b'"' in block and b'"' in _quoted(separator).sub(b"", block):
+        return None
     return _NO_ROW.sub(b"", block)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import math
+import tracemalloc
 from datetime import UTC, datetime
 
 import numpy as np
@@ -335,3 +336,100 @@ def test_any_bytes_are_a_record_or_one_error(read, header, content):
     times = record.content.time_s if isinstance(record.content, Lifetimes) else record.content.start_s
     assert all(math.isfinite(time) for time in times)
     assert len(times) + sum(one.rows for one in record.left_out) == record.rows
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("gap (days)\n1.5\n2.5\n0.3\n4\n", [1.5, 2.5, 0.3, 4.0]),
+        ("Time to failure (days)\n1.5\n2.5\n0.3\n4\n", [1.5, 2.5, 0.3, 4.0]),
+        ("time between failures\n36 h\n60 h\n7.2 h\n96 h\n", [1.5, 2.5, 0.3, 4.0]),
+        ("ttf\n1-12:00:00\n60:00:00\n7 h 12 min\n4 d\n", [1.5, 2.5, 0.3, 4.0]),
+    ],
+)
+def test_a_name_of_several_words_is_one_column(tmp_path, content, expected):
+    """Blanks in a header separate nothing where the lines below have one cell, also when the column is named."""
+    path = tmp_path / "gaps"
+    path.write_text(content)
+    name = content.split("\n", 1)[0]
+    for options in (RecordOptions(), RecordOptions(format="csv", columns={"gap": name})):
+        record = read_record(path, options)
+        assert (record.content.time_s / 86_400.0).tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_column_of_stamps_with_blanks_is_one_column(tmp_path):
+    """The name Failed At over a date and a time of day is a column of stamps."""
+    path = tmp_path / "stamps"
+    path.write_text("Failed At\n2024-07-01 12:00\n2024-07-01 15:00\n")
+    record = read_record(path)
+    assert record.content.start_s.tolist() == [NOON, NOON + 3 * HOUR]
+    assert "Failed At as time" in record.facts[0]
+
+
+def test_bare_numbers_are_gaps_once_their_unit_is_said(tmp_path):
+    """Numbers alone name no unit: the error asks for it, and with it they are read without more."""
+    path = tmp_path / "numbers"
+    path.write_text("79.33\n58.22\n141.28\n")
+    with pytest.raises(InputError, match="numbers that name no unit") as caught:
+        read_record(path)
+    assert "--unit h" in caught.value.problems[0].hint
+    found = read_record(path, RecordOptions(unit="h")).content.time_s / HOUR
+    assert found.tolist() == pytest.approx([79.33, 58.22, 141.28])
+    path.write_text("1719835200\n1719846000\n")
+    assert read_record(path, RecordOptions(unit="s")).content.start_s.tolist() == [NOON, NOON + 3 * HOUR]
+
+
+BAD = "time\n2026-01-05T00:00:00\n2026-13-01T00:00:00\n# a comment\n2026-02-30T00:00:00\n"
+
+
+def test_times_that_cannot_be_read_are_counted_with_the_first_line(read):
+    """How many, the first of them and its line, in a warning where others can be read and in the error where not."""
+    said = "2 rows have times that cannot be read, the first is '2026-13-01T00:00:00' in line 3"
+    assert any(said in one.lower().replace("t00", "T00") for one in read(BAD + "2026-03-01T00:00:00\n").warnings)
+    with pytest.raises(InputError, match="no time passes between the times that can be read: " + said) as caught:
+        read(BAD)
+    assert "a day that exists" in caught.value.problems[0].hint
+    with pytest.raises(InputError, match="1 row has a time that cannot be read, the first is '0001-01-01' in line 2"):
+        read("time\n0001-01-01\n")
+    assert read("time\n2026-02-28T24:00:00\n2026-03-01T00:00:01\n").left_out == ()
+
+
+def test_rows_before_since_are_not_called_an_end_of_watching(read):
+    """Where nobody gave an end, the error says that all rows lie before --since, and when the last one was."""
+    with pytest.raises(InputError, match="all rows lie before --since: the last is of 2024-07-02T00:00:00 UTC"):
+        read("time\n2024-07-01 00:00\n2024-07-02 00:00\n", watched_from="2025-01-01")
+
+
+@pytest.mark.parametrize(("number", "plain", "point"), [("7,338", "7338", "7.338"), ("19,20", "1920", "19.20")])
+def test_commas_in_numbers_are_explained(read, number, plain, point):
+    """Separated thousands and decimal commas are not read, and the hint says what to write."""
+    with pytest.raises(InputError, match=f"the first is '{number}' in line 2") as caught:
+        read(f'gap_h\n"{number}"\n')
+    assert caught.value.problems[0].hint == f"commas in numbers are not read, write {plain} or {point}"
+
+
+def test_ten_thousand_causes_have_names(read):
+    """Of more the later ones are one cause, which is said, and which makes no two rows the same."""
+    rows = [f"{n // 2 + 1},c{n}\n" for n in range(10_010)]
+    record = read("time_h,reason\n" + "".join(rows))
+    assert len(record.content.causes) == 10_001
+    assert int(np.sum(record.content.cause == 10_000)) == 10
+    assert any("More than 10,000 different causes" in said for said in record.facts)
+    assert not any("another row" in said for said in record.warnings)
+
+
+def test_a_large_table_is_kept_as_numbers(read, monkeypatch):
+    """Of 400,000 rows with as many causes no text is kept: 50 MB are held at the most; too many rows are refused."""
+    stamps = np.datetime_as_string(np.datetime64("2024-01-01T00:00:00") + np.arange(400_000))
+    text = "ts,node,cause\n" + "".join(f"{at},n{n % 500},cause {n}\n" for n, at in enumerate(stamps))
+    content = text.encode()
+    monkeypatch.setattr("ckptplan.readers.growing._PIECE", 100_000)
+    tracemalloc.start()
+    record = read(content, zone="UTC")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(record.content.start_s) == 400_000
+    assert peak < 50_000_000, peak
+    monkeypatch.setattr("ckptplan.readers.event_rows.MOST_ROWS", 399_999)
+    with pytest.raises(InputError, match="more than 399,999 rows"):
+        read(content, zone="UTC")

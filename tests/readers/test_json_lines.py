@@ -135,3 +135,10 @@ def test_any_bytes_are_a_record_or_one_error(read, content):
     except InputError:
         return
     assert record.rows > 0
+
+
+def test_an_outage_whose_end_is_null_lasts(read):
+    """A null and a key that is not there are no end yet; half a character in a text harms nothing."""
+    rows = ['{"start": 0, "end": null, "node": "a\\ud800"}', '{"start": 5, "node": "b"}', '{"start": 6, "end": 7}']
+    record = read("\n".join(rows), watched_until="60 s")
+    assert record.content.end_s.tolist() == [60.0, 60.0, 7.0]

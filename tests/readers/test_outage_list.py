@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from ckptplan.fit.counting import Counting, Per
+from ckptplan.fit.exposure_of_nodes import exposure_of_nodes
 from ckptplan.readers import outage_list
 from ckptplan.readers.failures import read_record
 from ckptplan.readers.options import RecordOptions
@@ -92,3 +94,39 @@ def test_a_table_of_numbers_is_no_list_of_outages():
     """Two numbers of which the second is smaller, or words, are no start and end."""
     for text in (b"10 5\n7 3\n", b"hello world\n", b"", b"a,b\n1,2\n", b"1\n2\n"):
         assert not outage_list.looks_like(text)
+
+
+def test_an_outage_without_an_end_lasts(tmp_path):
+    """The last one of a node lasts until the end of watching; one that another follows was over at once."""
+    text = "down_since,up_since,host\n0,,a\n1000,1010,a\n2000,,a\n500,ongoing,b\n600,650,c\n"
+    record = _read(tmp_path, text, watched_until="5000 s", units=3)
+    ends = record.content.end_s
+    assert ends[[1, 2, 3, 4]].tolist() == [1010.0, 5000.0, 5000.0, 650.0]
+    assert np.isnan(ends[0])
+    assert any("2 outages without an end last until the end of watching" in said for said in record.facts)
+    assert any("1 outage without an end is followed by another of the same node" in said for said in record.facts)
+    assert sorted(record.recoveries.seconds[np.isfinite(record.recoveries.seconds)]) == [10.0, 50.0]
+
+
+def test_a_node_that_is_down_is_not_at_risk(tmp_path):
+    """Of two nodes watched for 1,000 s, one is down from 100 s on: 1,100 node-seconds, less the minute of the other."""
+    record = _read(tmp_path, "start,end,node\n100,,a\n500,560,b\n", watched_until="1000 s", units=2)
+    exposure = exposure_of_nodes(record, record.content, Counting(per=Per.NODE), Per.NODE, 2)
+    assert exposure.exposure_s == 100.0 + 1000.0 - 60.0
+
+
+@pytest.mark.parametrize(("end", "expected"), [("", 9000.0), ("none", 9000.0), ("N/A", 9000.0), ("soon", None)])
+def test_words_for_no_end_and_ends_that_cannot_be_read(tmp_path, end, expected):
+    """A word that says there is none yet lasts; a text that is no time is a warning, and the outage is over at once."""
+    record = _read(tmp_path, f"start,end\n0,60\n70,80\n100,{end}\n", watched_until="9000 s")
+    last = record.content.end_s[2]
+    assert np.isnan(last) if expected is None else last == expected
+    assert any("1 row with an end that cannot be read, the first is 'soon'" in said for said in record.warnings) == (
+        expected is None
+    )
+
+
+def test_a_duration_ends_an_outage_that_names_no_end(tmp_path):
+    """What elapsed says the end; where neither is there the outage lasts."""
+    record = _read(tmp_path, "start,end,duration_s,node\n0,,60,a\n100,,,b\n", watched_until="9000 s")
+    assert record.content.end_s.tolist() == [60.0, 9000.0]

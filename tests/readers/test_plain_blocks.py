@@ -70,5 +70,14 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path, monkeypatch, size):
 def test_only_plain_lines_are_taken_together():
     """Comments and blank lines go; what only a reader of single lines can tell is left to it."""
     assert plain_block(b"a,b\n\n  \n# c\r\nd,\xc3\xa9\r\n", ",") == b"a,b\nd,\xc3\xa9\r\n"
-    for block in (b"a\0\n", b"\xff\n", b"a\rb\n", b'"a\nb"\n', b'a",b"\n', b"\xef\xbb\xbfa\n", b" \xc2\xa0\n", b"x" * 1_000_001):
+    for block in (
+        b"a\0\n",
+        b"\xff\n",
+        b"a\rb\n",
+        b'"a\nb"\n',
+        b'a",b"\n',
+        b"\xef\xbb\xbfa\n",
+        b" \xc2\xa0\n",
+        b"x" * 1_000_001,
+    ):
         assert plain_block(block, ",") is None

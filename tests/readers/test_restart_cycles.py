@@ -12,6 +12,7 @@ from ckptplan.readers import restart_cycles
 from ckptplan.readers.failures import read_record
 from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.restart_cycles import members
+from ckptplan.readers.windows import OUTSIDE
 from tests.readers.recorded import left, outcomes
 
 
@@ -144,3 +145,14 @@ def test_members_of_lists_of_nodes_and_ranks(text, count):
     """Ranges in brackets and of plain numbers are counted without being written out."""
     assert members(text) == count
     assert np.isnan(members(""))
+
+
+def test_cycles_are_cut_to_the_time_that_was_watched(tmp_path):
+    """--since and --until bound what counts, and how long restarts took is told of the failures within."""
+    cycles = [_cycle(0, "11:00:00", "11:30:00"), _cycle(1, "11:32:00", "12:30:00"), _cycle(2, "12:33:00", "14:00:00")]
+    record = _read(tmp_path, cycles, watched_from="2026-07-30T11:31:00Z", watched_until="2026-07-30T13:00:00Z")
+    assert record.content.start_s.tolist() == [_at("11:32:00"), _at("12:33:00")]
+    assert record.content.end_s.tolist() == [_at("12:30:00"), _at("13:00:00")]
+    assert outcomes(record.content) == {"CENSORED": 1, "FAILURE": 1}
+    assert left(record) == {OUTSIDE: 1}
+    assert record.recoveries.seconds.tolist() == [180.0]

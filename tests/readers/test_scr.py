@@ -10,6 +10,7 @@ from ckptplan.fit.record import Allocations
 from ckptplan.readers import scr
 from ckptplan.readers.failures import read_record
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.windows import OUTSIDE
 from tests.readers.recorded import left, outcomes
 
 
@@ -124,3 +125,18 @@ def test_a_log_without_a_start_ends_in_an_error(tmp_path):
     path.write_text(_line("09:00:00", "RUN_END"))
     with pytest.raises(InputError, match="no event of the log starts a run"):
         read_record(path)
+
+
+def test_runs_are_cut_to_the_time_that_was_watched(tmp_path):
+    """--since and --until bound what counts: a run that goes on is censored, one outside is left out by its reason."""
+    lines = [
+        line
+        for hour in (10, 11, 12)
+        for line in (_line(f"{hour}:00:00", "RUN_START"), _line(f"{hour}:30:00", "RUN_END"))
+    ]
+    record = _read(tmp_path, *lines, watched_from="2026-03-01T10:45:00", watched_until="2026-03-01T12:10:00")
+    assert record.content.start_s.tolist() == [_at("11:00:00"), _at("12:00:00")]
+    assert record.content.end_s.tolist() == [_at("11:30:00"), _at("12:10:00")]
+    assert outcomes(record.content) == {"CENSORED": 1, "FAILURE": 1}
+    assert left(record) == {OUTSIDE: 1}
+    assert record.recoveries.seconds.tolist() == [1800.0]

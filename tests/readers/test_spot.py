@@ -8,6 +8,7 @@ import pytest
 from ckptplan.errors import InputError
 from ckptplan.readers import spot
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.windows import OUTSIDE
 from tests.readers.recorded import COLLECTION, left, needs_collection, outcomes
 
 
@@ -79,3 +80,16 @@ def test_a_file_of_something_else_ends_in_an_error(tmp_path):
     """Without one row of a trace there is no record."""
     with pytest.raises(InputError, match="no line is a time, add or remove"):
         _read(tmp_path, "time,event,node\n")
+
+
+def test_stays_are_cut_to_the_time_that_was_watched(tmp_path):
+    """Between --since and --until a stay counts from the one on, and is there still at the other."""
+    text = "0,add,a\n100000,remove,a\n50000,add,b\n400000,remove,b\n300000,add,c\n900000,add,d\n"
+    record = _read(tmp_path, text, watched_from="2 min", watched_until="6 min")
+    assert record.content.start_s.tolist() == [120.0, 300.0]
+    assert record.content.end_s.tolist() == [360.0, 360.0]
+    assert outcomes(record.content) == {"CENSORED": 2}
+    assert {record.content.causes[code] for code in record.content.cause} == {"still there"}
+    assert left(record) == {OUTSIDE: 2}
+    with pytest.raises(InputError, match="no run lies between"):
+        _read(tmp_path, "0,add,a\n1000,remove,a\n", watched_from="1 h", watched_until="2 h")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import zoneinfo
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -136,3 +137,15 @@ def test_text_of_a_time():
     assert as_text(at) == "2026-11-30T02:43:28"
     assert as_text(at, clock("America/Los_Angeles")) == "2026-11-29T18:43:28"
     assert as_text(math.nan) == "unknown"
+
+
+@pytest.mark.parametrize("name", ["CEST", "pst", "PDT", "EDT", "CST", "JST", "IST", "MSK", "BST"])
+def test_abbreviations_of_zones_are_explained(name):
+    """An abbreviation is ambiguous: the hint is a zone of that region, never one that is only spelt alike."""
+    with pytest.raises(InputError, match="is an abbreviation") as caught:
+        clock(name)
+    hint = caught.value.problems[0].hint
+    assert "did you mean" not in hint
+    example = next(word.strip(",") for word in hint.split() if "/" in word)
+    moments = [datetime(2026, month, 15, tzinfo=UTC).astimezone(ZoneInfo(example)) for month in (1, 7)]
+    assert name.upper() in {moment.tzname() for moment in moments}

@@ -112,7 +112,9 @@ def _seconds(stamps: list[str], zones: list[str], report: Report, options: Recor
         at_s[own] = to_utc(parsed, clock(name))[own]
     without = sum(zone not in _ZONES for zone in zones)
     if without:
-        report.facts.append(f"{without:,} lines name no zone that is known and were read as {other}.")
+        report.facts.append(
+            f"{'1 line names' if without == 1 else f'{without:,} lines name'} no zone that is known, read as {other}."
+        )
     return at_s
 
 

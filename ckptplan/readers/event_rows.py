@@ -22,10 +22,10 @@ from ckptplan.readers.options import RecordOptions
 from ckptplan.readers.outage_rows import Noted, judged_outages
 from ckptplan.readers.report import NO_ZONE, Report
 from ckptplan.readers.stamps import Flags, Floats, Stamps
+from ckptplan.readers.text_columns import is_one_of, sample_of, trimmed, with_word
 
 MOST_ROWS = 10_000_000
 MOST_CAUSES = 10_000
-_SAMPLE = 2_000
 _NO_UNITS = ("cycles", "megacycles")
 _NO_END = ("", "-", "unknown", "none", "null", "nan", "nat", "n/a", "na", "ongoing", "open", "present", "now")
 
@@ -64,13 +64,13 @@ class EventRows:
 
     def add(self, cells: Cells) -> None:
         """One chunk of rows."""
-        columns = {role: _trimmed(texts) for role, texts in cells.items()}
+        columns = {role: trimmed(texts) for role, texts in cells.items()}
         texts = columns[self._begin]
         self.rows += len(texts)
         if self.rows > MOST_ROWS:
             raise refused(self.path, f"more than {MOST_ROWS:,} rows", "split the record, by months for example")
         category = None if self._is_graded(columns.get("category")) else columns.get("category")
-        cause = _noted(columns.get("cause", category), len(texts))
+        cause = with_word(columns.get("cause", category), NOT_NOTED, len(texts))
         if self._gaps:
             seconds = self._amounts("gap", texts)
             self._keep(seconds=seconds, outcome=self._failed(columns))
@@ -103,13 +103,13 @@ class EventRows:
 
     def _is_graded(self, category: Any) -> bool:
         """Whether the column that may name a kind holds numbers, which are grades of severity and name none."""
-        if self._graded is None and category is not None and (sample := _sample(category)):
+        if self._graded is None and category is not None and (sample := sample_of(category)):
             self._graded = not np.isnan(numbers(sample)).any()
         return bool(self._graded)
 
     def _stamps(self, role: str, texts: Any) -> Stamps:
         if role not in self._styles:
-            sample = _sample(texts, _NO_END if role == "end" else ("",))
+            sample = sample_of(texts, _NO_END if role == "end" else ("",))
             if not sample:
                 return Stamps(np.full(len(texts), np.nan), np.zeros(len(texts), bool))
             column = self.roles[role]
@@ -139,7 +139,7 @@ class EventRows:
         if "end" in columns:
             texts = columns["end"]
             end = self._stamps("end", texts)
-            open_ = _is_one_of(texts, _NO_END)
+            open_ = is_one_of(texts, _NO_END)
             whole = whole_days(texts, self._styles["end"]) if "end" in self._styles else open_
             self._keep(end=end.seconds, end_zoned=end.zoned, end_open=open_, end_day=whole)
             odd = np.flatnonzero(np.isnan(end.seconds) & ~open_)
@@ -160,7 +160,7 @@ class EventRows:
         """Of gaps: 1 where a failure ended it, 0 where watching ended before."""
         for role, yes in (("failed", 1), ("censored", 0)):
             if role in columns:
-                said = _is_one_of(columns[role], ("1", "true", "yes", "y", "t", "1.0"))
+                said = is_one_of(columns[role], ("1", "true", "yes", "y", "t", "1.0"))
                 return np.where(said, yes, 1 - yes).astype(np.int32)
         return np.ones(len(columns["gap"]), np.int32)
 
@@ -251,40 +251,3 @@ class EventRows:
         if not in_order:
             report.facts.append("The times are sorted by size: a sample of separate parts, which can show no trend.")
         return report.record(self.path, self.name, rows, Lifetimes(time_s, ended, in_order))
-
-
-def _trimmed(texts: Any) -> Any:
-    """A pyarrow array of strings without blanks around them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not isinstance(texts, pa.Array):
-        try:
-            texts = pa.array(texts, pa.string())
-        except UnicodeEncodeError:  # half a character, as JSON can write it
-            texts = pa.array([text.encode("utf-8", "replace").decode() for text in texts], pa.string())
-    return pc.utf8_trim_whitespace(texts)
-
-
-def _noted(texts: Any, rows: int) -> Any:
-    """Causes, with a word for those that are not there."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if texts is None:
-        return pa.repeat(pa.scalar(NOT_NOTED), rows)
-    return pc.if_else(pc.equal(texts, ""), NOT_NOTED, texts)
-
-
-def _sample(texts: Any, without: Sequence[str] = ("",)) -> list[str]:
-    """The first of the texts that say something."""
-    saying = ~_is_one_of(texts, without)
-    return list(texts.take(np.flatnonzero(saying)[:_SAMPLE]).to_pylist())
-
-
-def _is_one_of(texts: Any, words: Sequence[str]) -> Flags:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(words))
-    return np.asarray(found.to_numpy(zero_copy_only=False), bool)

@@ -9,11 +9,12 @@ import numpy as np
 
 from ckptplan.fit.record import FailureRecord
 from ckptplan.readers.column_roles import Column, has_times, roles_of, said
-from ckptplan.readers.delimited import Delimited, few_lines, separator_of
+from ckptplan.readers.delimited import Delimited
 from ckptplan.readers.event_rows import EventRows
 from ckptplan.readers.files import refused
 from ckptplan.readers.moments import EARLIEST_EPOCH_S, UNITS_S, numbers
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.separators import few_lines, separator_of
 
 NAME = "CSV"
 _GAP = re.compile(r"[0-9][0-9_.eE+]{0,30} ?(?:ms|s|min|h|d|day|days|hours?|minutes?|seconds?|weeks?)")

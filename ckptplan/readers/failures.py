@@ -12,12 +12,12 @@ from typing import NamedTuple
 from ckptplan.errors import InputError, Place, printable
 from ckptplan.fit.record import FailureRecord
 from ckptplan.readers.column_roles import MOST_COLUMNS, plain
-from ckptplan.readers.delimited import separator_of
 from ckptplan.readers.effects import OF_SLURM, without_effect
 from ckptplan.readers.events_csv import bare_numbers, header_of
 from ckptplan.readers.files import head, refused
 from ckptplan.readers.json_values import first_object
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.separators import separator_of
 from ckptplan.readers.slurm import other_tables
 from ckptplan.readers.standard_input import NAME as STANDARD_INPUT
 from ckptplan.readers.standard_input import spooled

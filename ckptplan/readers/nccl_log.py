@@ -134,7 +134,8 @@ def _delays(report: Report, ran_s: np.ndarray, timeout_s: np.ndarray) -> None:
         return
     known = timeout_s[np.isfinite(timeout_s)]
     limit = f", with a timeout of {np.median(known):,.0f} s" if known.size else ""
+    lines = "1 line" if ran_s.size == 1 else f"{ran_s.size:,} lines"
     report.facts.append(
-        f"The watchdog noticed after {np.median(ran_s):,.0f} s (median of {ran_s.size:,} line{'' if ran_s.size == 1 else 's'}){limit}: "
+        f"The watchdog noticed after {np.median(ran_s):,.0f} s (median of {lines}){limit}: "
         "that is the delay of detection of these failures."
     )

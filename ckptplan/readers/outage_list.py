@@ -6,10 +6,10 @@ import numpy as np
 
 from ckptplan.fit.record import FailureRecord, Outages
 from ckptplan.readers.column_roles import roles_of
-from ckptplan.readers.delimited import separator_of
 from ckptplan.readers.events_csv import header_of, read_table
 from ckptplan.readers.moments import Style, read_times, style_of
 from ckptplan.readers.options import RecordOptions
+from ckptplan.readers.separators import separator_of
 
 NAME = "outages with start and end"
 _MOSTLY_DOWN = 0.5  # of the time; a list of outages says less, a list of runs more

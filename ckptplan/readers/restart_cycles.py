@@ -178,10 +178,10 @@ def _say(report: Report, cycles: int, undated: int, again: int) -> None:
     )
     report.count(undated, "{} of cycles without an end: the start of the next cycle is taken, which is too late.")
     if again:
+        ends = "1 end of a cycle is that" if again == 1 else f"{again:,} ends of cycles are those"
         report.warnings.append(
-            f"{'1 end of a cycle is that' if again == 1 else f'{again:,} ends of cycles are those'} of a whole job that "
-            "was started again: the scheduler's record says "
-            "whether it failed or was preempted; read that too."
+            f"{ends} of a whole job that was started again: the scheduler's record says whether it failed or was "
+            "preempted; read that too."
         )
     if cycles == 1:
         report.warnings.append(

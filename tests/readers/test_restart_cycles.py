@@ -69,7 +69,7 @@ def test_a_cycle_that_another_one_follows_failed(tmp_path):
         "the job was started again",
     ]
     assert record.recoveries.seconds.tolist() == [120.0, 90.0, 600.0]
-    assert any("1 ends of cycles are those of a whole job" in said for said in record.warnings)
+    assert any("1 end of a cycle is that of a whole job" in said for said in record.warnings)
 
 
 def test_ends_that_were_never_written(tmp_path):

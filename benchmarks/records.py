@@ -99,7 +99,7 @@ def polars_parse(path: str) -> dict[str, float]:
 
 def reader(path: str) -> dict[str, float]:
     """The reader and the fit."""
-    from ckptplan.readers.slurm.sacct import read
+    from ckptplan.readers.records.slurm.sacct import read
 
     start = time.perf_counter()
     record = read(path)
@@ -129,7 +129,7 @@ def alone(way: str, path: str) -> None:
     else:
         from pyarrow import compute, csv  # noqa: F401
     if way == "ckptplan":
-        import ckptplan.readers.slurm.sacct  # noqa: F401
+        import ckptplan.readers.records.slurm.sacct  # noqa: F401
     start = time.perf_counter()
     found = WAYS[way](path)
     found["s"] = time.perf_counter() - start

@@ -27,7 +27,7 @@ class FilesBeside:
 
     def gaps(self, name: str) -> tuple[float, ...]:
         """Gaps between failures. [s]."""
-        from ckptplan.readers.gaps import read_gaps
+        from ckptplan.readers.records.gaps import read_gaps
 
         return self._once(("gaps", name), lambda: read_gaps(self._path(name)).gaps_s)
 
@@ -36,8 +36,8 @@ class FilesBeside:
         from ckptplan.fit.combining import combined
         from ckptplan.fit.fitting import fit_record
         from ckptplan.fit.planning import recorded_failures
-        from ckptplan.readers.asked import record_options
-        from ckptplan.readers.failures import read_record
+        from ckptplan.readers.records.asked import record_options
+        from ckptplan.readers.records.failures import read_record
 
         def read() -> RecordedFailures:
             options = record_options(keys)

@@ -108,8 +108,8 @@ def _fitted(records: list[str], keys: dict[str, Any], counting: Counting) -> tup
     from ckptplan.fit.combining import combined
     from ckptplan.fit.fitting import fit_record
     from ckptplan.fit.planning import recorded_failures
-    from ckptplan.readers.asked import record_options
-    from ckptplan.readers.failures import read_record
+    from ckptplan.readers.records.asked import record_options
+    from ckptplan.readers.records.failures import read_record
 
     options = record_options(keys)
     fitted = fit_record(combined([read_record(name, options) for name in records]), counting)

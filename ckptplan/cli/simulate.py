@@ -121,7 +121,7 @@ def _refuse_what_classes_exclude(*, replay: bool, jobs: bool) -> None:
 
 
 def _recorded(replay: Path) -> tuple[float, ...]:
-    from ckptplan.readers.gaps import read_gaps
+    from ckptplan.readers.records.gaps import read_gaps
 
     return read_gaps(replay).gaps_s
 

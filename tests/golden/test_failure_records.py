@@ -14,8 +14,8 @@ from ckptplan.fit.combining import combined
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.fitting import Fitted, fit_record
 from ckptplan.fit.laws import fit_law
-from ckptplan.readers.asked import record_options
-from ckptplan.readers.failures import read_record
+from ckptplan.readers.records.asked import record_options
+from ckptplan.readers.records.failures import read_record
 from tests.golden.shared_records import RECORDS, needs_records
 
 pytestmark = needs_records

@@ -10,7 +10,7 @@ from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.ends import Recovery
 from ckptplan.fit.planning import OtherClass, RecordedFailures
 from ckptplan.fit.record import Outcome
-from ckptplan.readers.column_roles import ROLES as ROLES_OF_READERS
+from ckptplan.readers.records.column_roles import ROLES as ROLES_OF_READERS
 from ckptplan.spec.named_files import StorageRates
 from ckptplan.spec.reading import read_spec
 from ckptplan.spec.schema_record import ROLES

@@ -172,15 +172,21 @@ def _all_outages(parts: Sequence[Outages]) -> tuple[Outages, int]:
         unit=np.concatenate([_units_by_name(p, number) for p in parts]),
         cause=cause,
         causes=causes,
-        units=max(len(names), *(p.units for p in parts)),
+        units=_units(parts, len(names)),
         from_s=np.array([min(float(p.from_s.min()) for p in parts)]),
         until_s=np.array([max(float(p.until_s.max()) for p in parts)]),
-        ends_at_last=any(p.ends_at_last for p in parts),
+        ends_at_last=max(parts, key=lambda p: float(p.until_s.max())).ends_at_last,
         unit_names=tuple(names),
     )
     part = np.repeat(np.arange(len(parts)), [p.start_s.size for p in parts])
     kept = _first_of_equals((whole.start_s, whole.end_s, whole.outcome, whole.unit), part)
     return whole.only(kept), int(np.count_nonzero(~kept))
+
+
+def _units(parts: Sequence[Outages], named: int) -> int:
+    """How many were watched; where no part knows, events stay those of one system, however many nodes they name."""
+    most = max(p.units for p in parts)
+    return 1 if most == 1 else max(named, most)
 
 
 def _units_by_name(part: Outages, number: dict[str, int]) -> NDArray[np.int32]:
@@ -239,7 +245,14 @@ def _with_causes(record: FailureRecord, sayers: Sequence[FailureRecord]) -> Comb
         f"{files}: {joined:,} of {rows.size:,} failures have a cause noted at most {JOIN_BEFORE_S / 60:.0f} min "
         "before; joined by time, not by node"
     )
-    return Combined(record._replace(content=content._replace(cause=cause, causes=(*causes, *number))), (fact,))
+    uncounted = tuple(
+        f"{s.file}: its {s.content.start_s.size:,} events only say why runs of {record.file} ended, and are not "
+        "counted; fit it by itself for its own rate"
+        for s in sayers
+        if isinstance(s.content, Outages)
+    )
+    content = content._replace(cause=cause, causes=(*causes, *number))
+    return Combined(record._replace(content=content, warnings=(*record.warnings, *uncounted)), (fact,))
 
 
 def _reasons(sayers: Sequence[FailureRecord]) -> _Reasons:

@@ -23,6 +23,8 @@ def exposure_of_runs(record: FailureRecord, runs: Allocations, counting: Countin
     # A run of twice the mean size ages twice as fast: exact for exponential failures, and said for others.
     scaled_s = time_s * units * float(np.sum(time_s)) / total_s if differ else time_s
     lives = Lives(scaled_s, failed, "run", differ)
+    if counting.nodes is not None or (counting.gpus is not None and bool(np.all(runs.gpus > 0.0))):
+        facts += ("runs say themselves how large they were: --nodes and --recorded-gpus have no effect on them",)
     clock = clock_of(runs.start_s, runs.end_s, units, failed, counting.merge_s)
     return Exposure(
         per=per,

@@ -82,9 +82,9 @@ def _trend(fitted: Fitted) -> tuple[str, ...]:
     recent, per = fitted.recent_rate, UNITS[fitted.exposure.per]
     since = date_text(trend.recent_from_s) if fitted.record.on_calendar and trend.recent_from_s is not None else None
     part = f"since {since}" if since else f"in the last {format_time(recent.exposure_s)} of one {per}"
-    counted = names_of(fitted.exposure.outcomes, recent.failures)
-    if recent.failures:
-        counted += f", one in {format_time(recent.mtbf_s)} per {per}"
+    if recent.failures == 0:
+        return (f"{text}; {part} none came, which gives no rate: give a longer record",)
+    counted = f"{names_of(fitted.exposure.outcomes, recent.failures)}, one in {format_time(recent.mtbf_s)} per {per}"
     return (f"{text}; {part} it is steady: {counted} (--recent counts these alone)",)
 
 

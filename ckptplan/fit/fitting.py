@@ -22,7 +22,7 @@ from ckptplan.fit.survival import Survival, survival_curve
 from ckptplan.fit.trend import Laplace, PowerLaw, Recent, laplace, power_law, recent_part
 
 FEWEST_FOR_A_LAW = 3
-FEWEST_FOR_A_TREND = 4
+FEWEST_FOR_A_TREND = 5  # moments; fewer are not cut into parts
 _ALPHA = 0.05
 _SEED = 0
 _STEPS = 200  # of the survival curve that is kept

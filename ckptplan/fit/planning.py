@@ -76,9 +76,15 @@ def recorded_failures(fitted: Fitted, counting: Counting) -> RecordedFailures:
         law_reason=reason,
         others=_others(fitted, units),
         recovery=fitted.recovery,
-        warnings=findings(fitted),
+        warnings=(*findings(fitted), *_idle_recent(fitted, counting)),
         text=_text(fitted, rate, counting),
     )
+
+
+def _idle_recent(fitted: Fitted, counting: Counting) -> tuple[str, ...]:
+    if not counting.recent or fitted.recent_rate is not None:
+        return ()
+    return ("no part of the record is steadier than the whole: --recent counts all of it",)
 
 
 def same_size(recorded_gpus: float | None, gpus: int) -> bool:

@@ -151,7 +151,7 @@ def _estimated(found: Exposure) -> str:
 def _sheets(fitted: Fitted) -> Iterator[tuple[str, Sheet]]:
     ends = ends_sheet(fitted, most=_MOST_CAUSES)
     if ends is not None:
-        yield "Ends by cause (share: of those counted):", ends
+        yield "Ends by cause, before merging (share: of those that count):", ends
     laws = law_sheet(fitted)
     if laws is not None:
         yield "Laws of the time to an interruption (maximum likelihood, right-censored):", laws

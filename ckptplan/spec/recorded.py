@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ckptplan.cost.scenario import EXPONENTIAL, Evidence, Failures, Law
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _GROUP = "failures.record"
 _COUNTED = dict(zip(OUTCOMES, (Outcome.FAILURE, Outcome.PREEMPTED, Outcome.MAINTENANCE), strict=True))
+_KEYS = {"tz": "zone", "recent": "part: recent", "recorded-gpus": "gpus", "as": "format", "column": "columns"}
 # Keys that only a reader needs, as they are written.
 _FOR_THE_READER = (
     "format",
@@ -47,7 +49,7 @@ def build_recorded(
         return None
     path = f"{_GROUP}.file"
     for warning in found.warnings:
-        record.warn(path, warning, f"ckptplan fit {' '.join(_files(record))} shows all that the record says")
+        record.warn(path, _in_keys(warning), f"ckptplan fit {' '.join(_files(record))} shows all that the record says")
     gpus = found.gpus
     if gpus is None:
         gpus = float(cluster.gpus)
@@ -57,13 +59,18 @@ def build_recorded(
     exposure_gpu_s = found.over_s * gpus
     shape, prior_gpu_s = (0.5, 0.0) if prior is None else prior
     evidence = Evidence(found.failures, exposure_gpu_s, found.until_failure, shape, prior_gpu_s)
-    mtbf_s = exposure_gpu_s / found.failures
-    if prior is not None or found.failures == 0:
-        mtbf_s = (exposure_gpu_s + prior_gpu_s) / (found.failures + shape)
+    # As for interruptions: a prior that is given counts, and without a failure that of Jeffreys does.
+    weighed_s = (exposure_gpu_s + prior_gpu_s) / (found.failures + shape)
+    mtbf_s = exposure_gpu_s / found.failures if found.failures and prior is None else weighed_s
     classes = _classes(record, found, gpus)
     record.recovery = found.recovery
     record.note(_GROUP, found.text, found.text, record.origin(path))
     return Failures(mtbf_s, "record", evidence, _law(record, found, cluster, law, bool(classes)), survives, classes)
+
+
+def _in_keys(text: str) -> str:
+    """A sentence that names options of the command line, in the keys of the spec."""
+    return re.sub(r"--([a-z][a-z-]*)", lambda m: _KEYS.get(m[1], m[1].replace("-", "_")), text)
 
 
 def _read(record: Record, cluster: Cluster) -> RecordedFailures | None:

@@ -148,3 +148,20 @@ def test_recoveries_of_all_parts_are_kept():
     gaps = [Recoveries("requeue", np.zeros(1, dtype=np.int32), np.array([s])) for s in (10.0, 30.0)]
     one, two = (_runs(str(n), (0, n * 50.0, n * 50.0 + 1.0, _F), recoveries=gaps[n]) for n in (0, 1))
     assert combined([one, two]).record.recoveries.seconds.tolist() == [10.0, 30.0]
+
+
+def test_events_of_one_system_in_two_files_stay_those_of_one_system():
+    """Nodes that are named but not counted are no number of nodes, in two files as in one."""
+    parts = []
+    for number, row in enumerate(((100.0, np.nan, 0), (900.0, np.nan, 1))):
+        record = _outages(str(number), row)
+        parts.append(record._replace(content=record.content._replace(units=1, ends_at_last=number == 0)))
+    content = combined(parts).record.content
+    assert content.units == 1
+    assert content.start_s.tolist() == [100.0, 900.0]
+
+
+def test_outages_beside_runs_are_said_not_to_be_counted():
+    """A second record of failures must not vanish in silence."""
+    found = combined([_runs("a", (0, 0.0, 100.0, _F)), _outages("b", (95.0, 200.0, 0), (300.0, 400.0, 0))]).record
+    assert any("b: its 2 events only say why" in warning for warning in found.warnings)

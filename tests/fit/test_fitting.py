@@ -147,6 +147,24 @@ def test_what_is_not_counted_becomes_a_class_of_its_own():
     assert (other.kind, other.ends, other.mtbf_s) == ("preemption", 10, pytest.approx(job_s / 10))
 
 
+def test_four_moments_are_not_tested_for_a_trend_and_a_part_without_failures_is_not_offered():
+    """Four say too little; after five at the start none came, which is no rate to plan with."""
+    early = np.array([7200.0, 18_000.0, 28_800.0, 43_200.0, 50_400.0])
+    assert _fit(_events(early[:4], 8_640_000.0))[0].trend is None
+    fitted, found = _fit(_events(early, 8_640_000.0))
+    assert fitted.trend.changes
+    (warning,) = [w for w in found.warnings if "the rate changes" in w]
+    assert "--recent" not in warning
+    assert "none came" in warning
+
+
+def test_recent_without_a_change_is_said_to_count_all():
+    """An option without effect does not pass in silence."""
+    instants = np.cumsum(np.random.default_rng(4).exponential(100.0, 150))
+    _, found = _fit(_events(instants, instants[-1] + 50.0), Counting(merge_s=0.0, recent=True))
+    assert found.warnings == ("no part of the record is steadier than the whole: --recent counts all of it",)
+
+
 def test_a_power_cut_is_one_event_of_the_trend_and_many_interruptions_of_the_rate():
     """Six jobs that end at once: six failures, no trend to be told, and bursts."""
     ones, codes = np.ones(6), np.zeros(6, dtype=np.int32)

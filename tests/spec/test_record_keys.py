@@ -125,6 +125,21 @@ def test_a_record_of_unknown_size_is_taken_for_the_planned_job_and_says_so():
     assert any("does not say how many GPUs" in warning.message for warning in spec.warnings)
 
 
+def test_a_record_without_a_failure_is_planned_by_the_prior_of_jeffreys():
+    """Half a failure in what was seen, as for interruptions with a count of 0."""
+    failures = _spec(files=_Files(FOUND._replace(failures=0))).scenario.failures
+    assert failures.mtbf_per_gpu_s == pytest.approx(1000 * _HOUR_S * 256 / 0.5)
+    assert failures.evidence.failures == 0
+
+
+def test_warnings_of_a_record_speak_of_keys_of_the_spec():
+    """--tz of the command line is zone here, --recent is part: recent."""
+    text = "say --until or --tz; --recent counts these alone, --recorded-gpus N says the GPUs"
+    spec = _spec(files=_Files(FOUND._replace(warnings=(text,))))
+    said = "say until or zone; part: recent counts these alone, gpus N says the GPUs"
+    assert said in [warning.message for warning in spec.warnings]
+
+
 def test_preemptions_of_a_record_are_a_class_unless_the_spec_has_its_own():
     """They interrupt too; classes of the spec are the word of the user."""
     files = _Files(FOUND._replace(others=(OtherClass("preemption", 5, 200 * _HOUR_S),)))

@@ -10,7 +10,7 @@ from ckptplan.fit.counting import MERGE_S, Counting, Per
 from ckptplan.fit.record import Outcome
 from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.named_files import read_named
-from ckptplan.spec.schema_record import OUTCOMES, ROLES
+from ckptplan.spec.schema_record import OUTCOMES, RECORD, ROLES
 from ckptplan.spec.tree import ListNode, Node, ScalarNode
 from ckptplan.units import format_time
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _GROUP = "failures.record"
 _COUNTED = dict(zip(OUTCOMES, (Outcome.FAILURE, Outcome.PREEMPTED, Outcome.MAINTENANCE), strict=True))
+# Options of the command line as keys of a spec, where they have another name.
 _KEYS = {"tz": "zone", "recent": "part: recent", "recorded-gpus": "gpus", "as": "format", "column": "columns"}
 # Keys that only a reader needs, as they are written.
 _FOR_THE_READER = (
@@ -70,7 +71,12 @@ def build_recorded(
 
 def _in_keys(text: str) -> str:
     """A sentence that names options of the command line, in the keys of the spec."""
-    return re.sub(r"--([a-z][a-z-]*)", lambda m: _KEYS.get(m[1], m[1].replace("-", "_")), text)
+
+    def key(option: re.Match[str]) -> str:
+        name = _KEYS.get(option[1], option[1].replace("-", "_"))
+        return name if name.partition(":")[0] in RECORD.keys else option[0]  # not an option of sacct
+
+    return re.sub(r"--([a-z][a-z-]*)", key, text)
 
 
 def _read(record: Record, cluster: Cluster) -> RecordedFailures | None:

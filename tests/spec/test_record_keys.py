@@ -134,9 +134,9 @@ def test_a_record_without_a_failure_is_planned_by_the_prior_of_jeffreys():
 
 def test_warnings_of_a_record_speak_of_keys_of_the_spec():
     """--tz of the command line is zone here, --recent is part: recent."""
-    text = "say --until or --tz; --recent counts these alone, --recorded-gpus N says the GPUs"
+    text = "say --until or --tz; --recent counts these alone, --recorded-gpus N says the GPUs; sacct --starttime X"
     spec = _spec(files=_Files(FOUND._replace(warnings=(text,))))
-    said = "say until or zone; part: recent counts these alone, gpus N says the GPUs"
+    said = "say until or zone; part: recent counts these alone, gpus N says the GPUs; sacct --starttime X"
     assert said in [warning.message for warning in spec.warnings]
 
 

@@ -97,7 +97,7 @@ def roles_of(names: Sequence[str], given: Mapping[str, str], path: str) -> dict[
     taken = set()
     for role, name in given.items():
         column = next((Column(k, n, unit_of(n)[1]) for k, n in enumerate(names) if n.strip() == name.strip()), None)
-        column = column or by_name.get(plain(name))
+        column = column or by_name.get(plain(name)) or by_name.get(f"column_{plain(name)}")  # of no header: its place
         if role not in ROLES or column is None:
             raise _unknown(role, name, names, path)
         found[role] = column

@@ -132,9 +132,18 @@ def recognised(start: bytes, options: RecordOptions | None = None) -> str | None
     for name in FORMATS:
         if _module(name).looks_like(start):
             return name
-    if options is not None and options.columns:  # the user knows what the columns mean
-        return "json" if first_object(start) is not None else "csv" if header_of(start) else None
-    return "csv" if options is not None and options.unit is not None and bare_numbers(start) else None
+    return None if options is None else _by_options(start, options)
+
+
+def _by_options(start: bytes, options: RecordOptions) -> str | None:
+    """The format of what says too little by itself, where the user says what it means."""
+    if bare_numbers(start):
+        return None if options.unit is None else "csv"
+    if not options.columns:
+        return None
+    if first_object(start) is not None:
+        return "json"
+    return None if start.lstrip().startswith((b"{", b"[")) else "csv"
 
 
 class _Module(NamedTuple):

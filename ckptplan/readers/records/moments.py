@@ -232,8 +232,8 @@ def _misfit(start_s: float, end_s: float, elapsed_s: float) -> float:
 def watched(value: str | float | None, name: str, start_s: float, by: Clock, path: str) -> float | None:
     """The begin or end of watching as the user gave it, in seconds.
 
-    A stamp is on the calendar, a time with its unit is counted from ``start_s``, and so is a number of seconds unless
-    it is as large as seconds since 1970.
+    A stamp is on the calendar, a time with its unit is counted from ``start_s``, the start of the record, for the end
+    as for the begin, and so is a number of seconds unless it is as large as seconds since 1970.
     """
     if value is None:
         return None

@@ -15,6 +15,7 @@ from ckptplan.readers.records.options import RecordOptions
 from ckptplan.readers.records.report import Report, repairs
 from ckptplan.readers.records.stamps import Clock, Flags, Floats, Stamps, as_text, clock, to_utc
 from ckptplan.readers.records.whole_days import move, spread
+from ckptplan.readers.records.windows import BACKWARDS
 
 _PIECE = 500_000  # rows that are put on a clock at one time
 _SAME_UNIT = 0.05  # of the median, for stamps that are cut to minutes
@@ -150,8 +151,7 @@ def _window(start_s: Floats, calendar: bool, options: RecordOptions, report: Rep
             report.warnings.append(
                 "Nobody said when watching began: it is taken to begin with the first event. Say it with --since."
             )
-    start = begin if calendar else 0.0  # of a length of time such as 54 d
-    until = watched(options.watched_until, "the end of watching", start, by, path)
+    until = watched(options.watched_until, "the end of watching", first, by, path)
     if until is None:
         until = last = float(start_s.max())
         if begin > last:
@@ -162,7 +162,7 @@ def _window(start_s: Floats, calendar: bool, options: RecordOptions, report: Rep
             "Nobody said when watching ended: it is taken to end with the last event. Say it with --until."
         )
     if until < begin:
-        raise refused(path, "watching ends before it begins", "check --since and --until")
+        raise refused(path, "watching ends before it begins", BACKWARDS)
     return begin, until
 
 

@@ -85,7 +85,7 @@ def read(path: str, options: RecordOptions) -> FailureRecord:
 def _record(path: str, market: _Market, rows: int, report: Report, options: RecordOptions) -> FailureRecord:
     removed, remaining = len(market.start), len(market.since)
     since, until = options.watched_from, options.watched_until
-    window = asked_window(since, until, 0.0, clock(None), path, calendar=False)
+    window = asked_window(since, until, 0.0, clock(None), path)
     end_s = window.until_s if np.isfinite(window.until_s) else market.latest
     for node, since in market.since.items():
         market.stretch(since, max(since, end_s), node, Outcome.CENSORED)

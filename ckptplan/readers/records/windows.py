@@ -12,6 +12,7 @@ from ckptplan.readers.records.moments import watched
 from ckptplan.readers.records.stamps import Clock, Flags
 
 OUTSIDE = "outside of --since and --until"
+BACKWARDS = "check --since and --until: of both, a time such as 20 d counts from the start of the record"
 
 
 class Window(NamedTuple):
@@ -30,9 +31,7 @@ class Clipped(NamedTuple):
     facts: tuple[str, ...]  # sentences: how many runs were cut
 
 
-def asked_window(
-    since: str | float | None, until: str | float | None, first_s: float, by: Clock, path: str, *, calendar: bool = True
-) -> Window:
+def asked_window(since: str | float | None, until: str | float | None, first_s: float, by: Clock, path: str) -> Window:
     """The window that a user asks for.
 
     Parameters
@@ -40,13 +39,11 @@ def asked_window(
     since, until : str, float or None
         A stamp, a date, or a time from the start of the record, such as 1500 h.
     first_s : float
-        The start of the record [s]: what a time such as 1500 h counts from.
+        The start of the record [s]: what a time such as 1500 h counts from, of both.
     by : Clock
         Of stamps without a zone.
     path : str
         For errors.
-    calendar : bool
-        Whether times of the record are on a calendar: there ``until`` counts from ``since``, where that is given.
 
     Raises
     ------
@@ -54,11 +51,10 @@ def asked_window(
         Where one is no time, or watching ends before it begins.
     """
     begin = watched(since, "the begin of watching", first_s, by, path)
-    start_s = begin if begin is not None and calendar else first_s
-    end = watched(until, "the end of watching", start_s, by, path)
+    end = watched(until, "the end of watching", first_s, by, path)
     window = Window(-np.inf if begin is None else begin, np.inf if end is None else end)
     if window.until_s < window.from_s:
-        raise refused(path, "watching ends before it begins", "check --since and --until")
+        raise refused(path, "watching ends before it begins", BACKWARDS)
     return window
 
 

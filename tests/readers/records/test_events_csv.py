@@ -237,7 +237,9 @@ def test_the_time_that_was_watched_can_be_said(read):
     assert record.content.until_s.tolist() == [datetime(2024, 7, 10, tzinfo=UTC).timestamp()]
     assert left(record) == {"rows outside the time that was watched": 1}
     assert not record.content.ends_at_last
-    assert read(text, watched_until="54 d").content.until_s.tolist() == [NOON + 54 * 24 * HOUR]
+    for since in (None, "2024-07-02T00:00:00", "1 d"):
+        record = read(text, watched_from=since, watched_until="54 d")
+        assert record.content.until_s.tolist() == [NOON + 54 * 24 * HOUR]
     assert read(text).content.ends_at_last
 
 

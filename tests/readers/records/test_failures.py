@@ -96,6 +96,22 @@ def test_columns_that_the_user_names_are_enough(tmp_path):
     assert len(read_record(path, RecordOptions(columns={"time": "x"})).content.start_s) == 2
 
 
+@pytest.mark.parametrize("name", ["1", "column 1"])
+def test_columns_without_a_header_are_named_by_their_place(tmp_path, name):
+    """A column of bare numbers is read once its role and unit are said; without a unit the hint asks for that."""
+    path = tmp_path / "a"
+    path.write_text("10\n20\n30\n")
+    record = read_record(path, RecordOptions(columns={"gap": name}, unit="h"))
+    assert record.content.time_s.tolist() == [36_000, 72_000, 108_000]
+    with pytest.raises(InputError, match="numbers that name no unit"):
+        read_record(path, RecordOptions(columns={"gap": name}))
+    with pytest.raises(InputError, match="no column is called hours") as caught:
+        read_record(path, RecordOptions(columns={"gap": "hours"}, unit="h"))
+    assert caught.value.problems[0].hint == "the columns are column 1"
+    path.write_text("2024-07-01T12:00:00Z,a,b\n2024-07-01T13:00:00Z,b,c\n")
+    assert len(read_record(path, RecordOptions(columns={"time": name})).content.start_s) == 2
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

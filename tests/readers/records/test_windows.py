@@ -66,25 +66,26 @@ def test_no_window_changes_nothing():
     [
         (None, None, (-np.inf, np.inf)),
         ("2026-05-01", "2026-05-02", (MAY, MAY + 86_400)),
-        ("2026-05-01T00:00:00Z", "1 d", (MAY, MAY + 86_400)),
-        ("6h", "6h", (MAY - 86_400 + 21_600, MAY - 86_400 + 43_200)),
+        ("2026-05-01T00:00:00Z", "2 d", (MAY, MAY + 86_400)),
+        ("6h", "12h", (MAY - 86_400 + 21_600, MAY - 86_400 + 43_200)),
         (None, 7200.0, (-np.inf, MAY - 86_400 + 7200)),
     ],
 )
 def test_windows_are_asked_for_as_of_any_record(since, until, expected):
-    """A date, a stamp, and a time from the start of the record or from the begin of watching."""
+    """A date, a stamp, and a time that counts from the start of the record, of the end as of the begin."""
     assert asked_window(since, until, MAY - 86_400, clock(None), "a") == expected
 
 
 def test_a_record_without_a_calendar_counts_from_its_start():
     """Between 6 and 12 hours of a trace are six hours."""
-    assert asked_window("6h", "12h", 0.0, clock(None), "a", calendar=False) == (21_600, 43_200)
+    assert asked_window("6h", "12h", 0.0, clock(None), "a") == (21_600, 43_200)
 
 
 def test_impossible_windows_are_refused():
     """An end before the begin, and what is no time, end in an error that names the file."""
     for since, until, message in (
         ("2026-05-02", "2026-05-01", "watching ends before it begins"),
+        ("2026-05-02", "12 h", "watching ends before it begins"),
         (None, "soon", "the end of watching: "),
     ):
         with pytest.raises(InputError) as caught:

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckptplan.fit.record import FailureRecord, LeftOut, Outages, Outcome
+from ckptplan.fit.record import FailureRecord, LeftOut, Outages
 from ckptplan.readers.files import TextLines, refused
 from ckptplan.readers.records.moments import Spans, spans
 from ckptplan.readers.records.report import repairs
 from ckptplan.readers.records.slurm.columns import MOST_COLUMNS, Header, header_of
-from ckptplan.readers.records.slurm.jobs import IS_MAINTENANCE, MAINTENANCE
+from ckptplan.readers.records.slurm.jobs import MAINTENANCE
+from ckptplan.readers.records.slurm.node_outages import Event, NodeOutage, continued, lasting
 from ckptplan.readers.records.slurm.options import SlurmOptions, slurm_options
 from ckptplan.readers.records.slurm.words import counted, first_taken, sentences
 from ckptplan.readers.records.stamps import Clock, Flags, Floats, as_text, clock, parse_stamps
@@ -20,19 +21,8 @@ from ckptplan.readers.records.windows import OUTSIDE, asked_window
 
 COMMAND = "sacctmgr -P show event All_Time=Yes format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User"
 MOST_EVENTS = 5_000_000
-_DOWN = ("DOWN", "FAIL", "ERROR", "NOT_RESPONDING", "NO_RESPOND")
-_ASIDE = ("DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE", "RESERVED", "PLANNED", "POWERED_DOWN", "POWER_DOWN")
 TORN = "torn (too few or too many fields)"
-_LONGEST_CAUSE = 60
 _MOST_CAUSES = 200  # the rarer reasons of more are one cause
-
-
-class _Event(NamedTuple):
-    node: str
-    start: str
-    end: str
-    state: str
-    reason: str
 
 
 def looks_like(head: bytes) -> bool:
@@ -60,7 +50,7 @@ def read(path: str | Path, options: Any = None) -> FailureRecord:
         raise refused(path, "the first line is no header of sacctmgr show event", f"run {COMMAND}", 1)
     if len(header.names) > MOST_COLUMNS:
         raise refused(path, f"{len(header.names):,} columns; {MOST_COLUMNS:,} are the most", None, 1)
-    events, torn, rows = list[_Event](), 0, 0
+    events, torn, rows = list[Event](), 0, 0
     for line in text:
         if not line.text.strip():
             continue
@@ -80,7 +70,7 @@ def read(path: str | Path, options: Any = None) -> FailureRecord:
     return record._replace(rows=rows + lines.too_long, left_out=(*lines.left_out(), *record.left_out), warnings=said)
 
 
-def _event(text: str, header: Header) -> _Event | None:
+def _event(text: str, header: Header) -> Event | None:
     """One row; a reason may hold the delimiter."""
     fields = text.split(header.delimiter.decode())
     extra = len(fields) - len(header.names)
@@ -92,33 +82,34 @@ def _event(text: str, header: Header) -> _Event | None:
         return None
     roles = (("nodename",), ("timestart", "start"), ("timeend", "end"), ("state",), ("reason",))
     places = [header.at(*names) for names in roles]
-    return _Event(*("" if place is None else fields[place].strip() for place in places))
+    return Event(*("" if place is None else fields[place].strip() for place in places))
 
 
-def _judged(name: str, events: list[_Event], options: SlurmOptions, left: dict[str, int]) -> FailureRecord:
+def _judged(name: str, events: list[Event], options: SlurmOptions, left: dict[str, int]) -> FailureRecord:
     by = clock(options.zone)
     stamps = [parse_stamps([getattr(event, part) for event in events]) for part in ("start", "end")]
     found = spans(stamps[0], stamps[1], None, by)
     start, end = found.start_s, found.end_s
-    ends = np.array([event.end in ("Unknown", "None", "", "N/A") for event in events], bool)
+    ends = np.array([event.is_open() for event in events], bool)
     nodes = np.array([bool(event.node) for event in events], bool)
     keep: Flags = nodes & np.isfinite(start) & (ends | np.isfinite(end)) & ~(end < start)
     left["of the whole cluster, not of a node"] = int((~nodes).sum())
     left["with a time that is none"] = int((nodes & ~(np.isfinite(start) & (ends | np.isfinite(end)))).sum())
     left["with an end before the start"] = int((nodes & (end < start)).sum())
-    merged, continued = _continued([events[i] for i in np.flatnonzero(keep)], start[keep], end[keep])
-    left["continuing an outage of the row before"] = continued
+    merged, pieces = continued([events[i] for i in np.flatnonzero(keep)], start[keep], end[keep])
+    left["continuing an outage of the row before"] = pieces
     known = np.concatenate([start, end])
     window = _window(known[np.isfinite(known)], options, by, name)
-    inside = [outage for outage in merged if window.from_s <= outage.start_s <= window.until_s]
+    ended, open_, followed = lasting(merged, window.until_s)
+    inside = [place for place, outage in enumerate(merged) if window.from_s <= outage.start_s <= window.until_s]
     left[OUTSIDE] = len(merged) - len(inside)
-    outages, warnings = _outages(inside, merged, options, window)
+    outages, warnings = _outages([ended[place] for place in inside], ended, options, window)
+    repaired = repairs(outages._replace(end_s=np.array([merged[place].end_s for place in inside], float)))
     facts = [
         "DOWN and FAIL are failures; DRAIN, MAINT and the like, and reasons with one of these words, are maintenance: "
         + ", ".join(MAINTENANCE),
-        f"outages without an end last until {as_text(window.until_s, by)}, "
-        + ("as given" if window.given else "the latest time of the record"),
     ]
+    facts += _of_ends(open_, followed, as_text(window.until_s, by), window.given)
     zoned = bool(stamps[0].zoned.all())
     if options.zone is None and not zoned:
         facts.append("stamps have no zone and were read as UTC; --tz names another")
@@ -126,7 +117,7 @@ def _judged(name: str, events: list[_Event], options: SlurmOptions, left: dict[s
     reasons = tuple(LeftOut(reason, rows) for reason, rows in left.items() if rows)
     return FailureRecord(
         name, "Slurm sacctmgr show event", len(events) + left[TORN], reasons, outages, True,
-        None if zoned else by.name, sentences([*warnings, *said[0]]), sentences([*facts, *said[1]]), repairs(outages),
+        None if zoned else by.name, sentences([*warnings, *said[0]]), sentences([*facts, *said[1]]), repaired,
     )  # fmt: skip
 
 
@@ -147,6 +138,18 @@ def _window(known_s: Floats, options: SlurmOptions, by: Clock, path: str) -> _Wa
     return _Watched(begin, last if until is None else until, until is not None)
 
 
+def _of_ends(open_: int, followed: int, until: str, given: bool) -> list[str]:
+    """How outages without an end were read."""
+    facts = []
+    if open_:
+        by = "as given" if given else "the latest time of the record"
+        facts.append(f"{counted(open_, 'outage')} without an end: away until {until}, {by}")
+    if followed:
+        said = "without an end, followed by another of the same node: up again at once"
+        facts.append(f"{counted(followed, 'outage')} {said}")
+    return facts
+
+
 def _of_clocks(found: Spans) -> tuple[list[str], list[str]]:
     """Warnings and facts of hours that came twice or never."""
     warnings, facts = first_taken(found.twice), []
@@ -157,50 +160,8 @@ def _of_clocks(found: Spans) -> tuple[list[str], list[str]]:
     return warnings, facts
 
 
-class _Outage(NamedTuple):
-    node: str
-    start_s: float
-    end_s: float
-    outcome: Outcome
-    cause: str
-
-
-def _continued(events: list[_Event], start: Any, end: Any) -> tuple[list[_Outage], int]:
-    """Rows of a node that follow each other without a gap are one outage, with the cause of the first failure in it."""
-    order = sorted(range(len(events)), key=lambda i: (events[i].node, start[i]))
-    found: list[_Outage] = []
-    for i in order:
-        outcome = _outcome(events[i])
-        one = _Outage(events[i].node, float(start[i]), float(end[i]), outcome, _cause(events[i]))
-        last = found[-1] if found else None
-        # A zero-length outage stands for one whose end was not noted; another one may begin in its second.
-        if last is not None and last.node == one.node and not one.start_s > last.end_s and last.end_s > last.start_s:
-            worse = one if last.outcome is not Outcome.FAILURE and outcome is Outcome.FAILURE else last
-            found[-1] = worse._replace(start_s=worse.start_s, end_s=one.end_s)
-            if worse is one:
-                found[-1] = one._replace(start_s=last.start_s)
-            continue
-        found.append(one)
-    return found, len(events) - len(found)
-
-
-def _outcome(event: _Event) -> Outcome:
-    state = event.state.upper().rstrip("*~#!%$@^-+").replace("+", " ").split()
-    planned = IS_MAINTENANCE.search(event.reason) is not None
-    if any(name in _DOWN for name in state) and not planned:
-        return Outcome.FAILURE
-    if planned or any(name in _ASIDE for name in state):
-        return Outcome.MAINTENANCE
-    return Outcome.FAILURE if any(name.startswith(_DOWN) for name in state) else Outcome.MAINTENANCE
-
-
-def _cause(event: _Event) -> str:
-    reason = " ".join("".join(c if c.isprintable() else " " for c in event.reason).split())
-    return (reason or event.state.rstrip("*").lower() or "unknown")[:_LONGEST_CAUSE]
-
-
 def _outages(
-    found: list[_Outage], everywhere: list[_Outage], options: SlurmOptions, window: _Watched
+    found: list[NodeOutage], everywhere: list[NodeOutage], options: SlurmOptions, window: _Watched
 ) -> tuple[Outages, list[str]]:
     """Outages within the window; nodes that were away at its begin are watched from when they came back."""
     names = tuple(sorted({outage.node for outage in everywhere}))
@@ -244,7 +205,7 @@ def _units(names: int, options: SlurmOptions) -> tuple[int, list[str]]:
     return options.nodes, []
 
 
-def _causes(found: list[_Outage]) -> tuple[str, ...]:
+def _causes(found: list[NodeOutage]) -> tuple[str, ...]:
     counts: dict[str, int] = {}
     for outage in found:
         counts[outage.cause] = counts.get(outage.cause, 0) + 1

@@ -33,7 +33,9 @@ def looks_like(head: bytes) -> bool:
         return False
     jobs = re.search(rb'"jobs"\s*:\s*\[\s*(\])?', start)
     meta = re.match(rb'\{\s*"meta"', start) is not None and b'"Slurm"' in start
-    return meta or (jobs is not None and (b'"account' in start or jobs[1] is not None))
+    # What jq leaves of jobs may lack the account, and has its keys in any order.
+    of_accounting = b'"account' in start or (b'"job_id"' in start and b'"state"' in start)
+    return meta or (jobs is not None and (of_accounting or jobs[1] is not None))
 
 
 def read(path: str | Path, options: Any = None) -> FailureRecord:

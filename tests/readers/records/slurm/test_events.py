@@ -53,7 +53,9 @@ def test_the_real_record():
     }
     assert record.content.until_s[0] == seconds("2026-11-30T02:43:43")
     assert record.content.from_s[0] == seconds("2026-11-30T02:37:10")
-    assert int(np.isnan(failures.end_s).sum()) == 2
+    lasting = [row for row in down if row["TimeEnd"] == "Unknown"]
+    assert int((failures.end_s == record.content.until_s[0]).sum()) == len(lasting) == 2
+    assert int(np.isnan(record.recoveries.seconds).sum()) == 2
 
 
 def test_outages_in_pieces(read):
@@ -122,7 +124,7 @@ def test_the_window_that_was_watched(read):
     found = fit_record(combined([whole]), Counting())
     assert found.exposure.failures == 3
     assert found.exposure.exposure_s / 3600 == pytest.approx(100 * 24 * 181 - 3, rel=1e-12)
-    part = read(*THREE, nodes=100, watched_from="2026-06-02", watched_until="2 d")
+    part = read(*THREE, nodes=100, watched_from="2026-06-02", watched_until="3 d")
     assert part.content.start_s.tolist() == [seconds("2026-06-03T00:00:00")]
     assert _left(part) == {"outside of --since and --until": 2}
     assert fit_record(combined([part]), Counting()).exposure.exposure_s / 3600 == pytest.approx(100 * 48 - 1, rel=1e-12)
@@ -147,3 +149,44 @@ def test_hours_that_came_twice(read):
     assert (record.content.end_s - record.content.start_s).tolist() == [1200, 2400]
     assert any("1 row in an hour that came twice" in warning for warning in record.warnings)
     assert any("1 row in an hour that came twice, decided by the end" in fact for fact in record.facts)
+
+
+WINTER = {"nodes": 4, "watched_from": "2026-01-01", "watched_until": "2026-03-01"}
+
+
+def _node_hours(record):
+    return fit_record(combined([record]), Counting()).exposure.exposure_s / 3600
+
+
+@pytest.mark.parametrize("end", ["Unknown", "None", "", "N/A", "unknown"])
+@pytest.mark.parametrize("state", ["DOWN", "DRAIN"])
+def test_outages_that_last(read, end, state):
+    """An outage without an end takes the rest of the window from the time at risk, and is no repair time."""
+    rows = [f"c|n{node}|2026-01-12T00:00:00|{{}}|{state}|gpu|root" for node in (1, 2)]
+    rows.append("c|n3|2026-01-20T00:00:00|2026-01-21T00:00:00|DOWN|gpu|root")
+    record = read(*(row.format(end) for row in rows), **WINTER)
+    noted = read(*(row.format("2026-03-01T00:00:00") for row in rows), **WINTER)
+    assert _node_hours(record) == _node_hours(noted) == 24 * (4 * 59 - 2 * 48 - 1)
+    assert record.content.end_s.tolist() == noted.content.end_s.tolist()
+    assert [one for one in record.recoveries.seconds if np.isfinite(one)] == [86_400]
+    assert any("2 outages without an end: away until 2026-03-01" in fact for fact in record.facts)
+
+
+def test_an_outage_that_lasts_since_before_the_window(read):
+    """A node that went away before --since and did not come back is at risk at no time."""
+    record = read(
+        "c|n1|2025-12-12T00:00:00|Unknown|DOWN|gpu|root",
+        "c|n2|2026-01-05T00:00:00|2026-01-05T01:00:00|DOWN|gpu|root",
+        **WINTER,
+    )
+    assert _node_hours(record) == 24 * 3 * 59 - 1
+    assert record.content.units == 4
+
+
+def test_an_end_that_was_not_noted(read):
+    """Where another outage of the node follows, also one behind the window, the node was up again at once."""
+    for later, hours in (("02", 1), ("05", 0)):
+        after = f"c|n1|2026-{later}-02T00:00:00|2026-{later}-02T01:00:00|DOWN|gpu|root"
+        record = read("c|n1|2026-01-12T00:00:00|Unknown|DOWN|gpu|root", after, **WINTER)
+        assert _node_hours(record) == 24 * 4 * 59 - hours
+        assert any("1 outage without an end, followed by another" in fact for fact in record.facts)

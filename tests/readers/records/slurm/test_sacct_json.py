@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ckptplan.errors import InputError
+from ckptplan.readers.records.failures import read_record
 from ckptplan.readers.records.slurm import json_jobs, sacct, sacct_json
 from ckptplan.readers.records.slurm.options import SlurmOptions
 from tests.readers.records.slurm.plain import DATA, elapsed, rows_of, seconds
@@ -176,8 +177,23 @@ def test_a_job_without_end(read, monkeypatch):
         (b'{"meta": {"Slurm": {}}, "jobs": [', True), (b'\xef\xbb\xbf\n{"jobs": [{"account": "a"', True),
         (b'{"jobs": []}', True), (b'{"jobs": [{"job_state": "R", "account": "a"}]}', False), (b'{"time": 3}', False),
         (b'[{"jobs": []}]', False), (b"", False), (b"jobs", False),
+        (b'{"jobs": [{"job_id": 7, "state": {"current": ["NODE_FAIL"]}, "time": {', True),
+        (b'{"jobs": [{"time": {}, "state": {"current": ["NODE_FAIL"]}, "job_id": 7', True),
+        (b'{"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "state": {', False),
+        (b'{"jobs": [{"job_id": 7, "status": "ok"', False), (b'{"jobs": [{"id": 7, "state": "ok"', False),
     ],
 )  # fmt: skip
 def test_recognition(start, taken):
     """JSON is taken where it lists jobs as accounting does."""
     assert sacct_json.looks_like(start) is taken
+
+
+def test_what_jq_leaves_of_jobs(tmp_path):
+    """Jobs with an id, a state, times and resources, and no account, are recognised and read."""
+    tres = {"allocated": [{"type": "node", "name": "", "count": 2}, {"type": "gres", "name": "gpu", "count": 16}]}
+    job = {name: GOOD[name] for name in ("job_id", "state", "time")}
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps({"jobs": [{**job, "tres": tres}, {**job, "tres": tres, "job_id": 2}]}))
+    content = read_record(path).content
+    assert (content.nodes.tolist(), content.gpus.tolist()) == ([2, 2], [16, 16])
+    assert content.outcome.tolist() == [1, 1]

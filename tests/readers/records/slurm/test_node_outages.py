@@ -13,7 +13,7 @@ def _outage(node, start_s, end_s):
 
 
 def test_outages_without_an_end_last_where_no_other_follows():
-    """The last one of a node ends with the window, one that another follows has no end, one behind the window neither."""
+    """The last one of a node ends with the window; one that another follows, or behind the window, has no end."""
     found = [_outage("a", 0.0, nan), _outage("a", 5.0, nan), _outage("b", 1.0, 3.0), _outage("c", 20.0, nan)]
     ended, open_, followed = lasting(found, 10.0)
     assert (open_, followed) == (1, 1)

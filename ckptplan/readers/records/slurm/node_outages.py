@@ -50,9 +50,9 @@ def continued(events: list[Event], start: Any, end: Any) -> tuple[list[NodeOutag
         # A zero-length outage stands for one whose end was not noted; another one may begin in its second.
         if last is not None and last.node == one.node and not one.start_s > last.end_s and last.end_s > last.start_s:
             worse = one if last.outcome is not Outcome.FAILURE and outcome is Outcome.FAILURE else last
-            found[-1] = worse._replace(start_s=worse.start_s, end_s=one.end_s)
-            if worse is one:
-                found[-1] = one._replace(start_s=last.start_s)
+            # A row may lie wholly within the one before; an end that was not noted stays so.
+            ends_s = one.end_s if np.isnan(one.end_s) else max(last.end_s, one.end_s)
+            found[-1] = worse._replace(start_s=last.start_s, end_s=ends_s)
             continue
         found.append(one)
     return found, len(events) - len(found)

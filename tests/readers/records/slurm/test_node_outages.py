@@ -28,3 +28,11 @@ def test_pieces_of_which_the_last_has_no_end():
     assert found[0][:2] == ("a", 0.0)
     assert isnan(found[0].end_s)
     assert found[0][3:] == (Outcome.FAILURE, "fan")
+
+
+def test_a_row_within_the_outage_before_does_not_shorten_it():
+    """DRAIN from 0 to 100 with DOWN from 10 to 20 within: the node is away until 100, and it failed."""
+    events = [Event("n1", "0", "100", "DRAIN", "planned"), Event("n1", "10", "20", "DOWN", "gpu")]
+    (outage,), joined = continued(events, np.array([0.0, 10.0]), np.array([100.0, 20.0]))
+    assert joined == 1
+    assert (outage.start_s, outage.end_s, outage.outcome) == (0.0, 100.0, Outcome.FAILURE)

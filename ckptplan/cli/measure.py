@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from ckptplan.cli.measure_options import (
     NoReadOption,
     PlannedOption,
     RepeatOption,
+    ShardOption,
     SizeOption,
     WholeOption,
     WithOption,
@@ -30,13 +31,14 @@ from ckptplan.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.cli.planned import Planned
-    from ckptplan.measure.storage import Setting, StorageMeasured
+    from ckptplan.measure.setting import Announce, Progress, Setting
+    from ckptplan.measure.storage import StorageMeasured
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Measure storage and saves here, or import benchmarks."
 )
 
-_Progress = Callable[[str, int, int], object]
+_DEFAULT_SHARD = "256 MiB"  # twice in memory for each writer
 
 
 @app.command(short_help="Write what a save writes, and read it back.")
@@ -67,7 +69,7 @@ def storage(
     happens; nothing else is touched, and 5 % of the file system (100 GiB at
     most) stay free.
     """
-    from ckptplan.cli.measure_files import check_writable
+    from ckptplan.cli.measure_files import check_writable, noting
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.cli.planned import planned
     from ckptplan.render import measure_report, measure_sheet
@@ -77,8 +79,9 @@ def storage(
     check_writable(output)
     plan = planned(spec, set_, size, writers)
     setting = _setting(plan, block, repeat, direct=direct)._replace(read=not no_read, drop_all=drop_caches)
+    said: list[str] = []
     with _progress() as progress:
-        found = _measured(folder, setting, with_, progress)
+        found = _measured(folder, setting, with_, progress, noting(said))
     made = measured_block(found, whole=whole or plan.is_whole)
     text = text_as(
         format_,
@@ -89,14 +92,14 @@ def storage(
         report=lambda screen: measure_report.storage_report(found, made, screen),
     )
     emit(text, output)
-    warn([*plan.notes, *(found.notes if format_ is Format.CSV else ())])
+    warn([*plan.notes, *(one for one in found.notes if format_ is Format.CSV and one not in said)])
 
 
 @app.command(short_help="Save in two phases, and time stall, flush and slow-down.")
 def save(
     folder: FolderArgument,
     spec: PlannedOption = None,
-    size: SizeOption = None,
+    size: ShardOption = None,
     writers: WritersOption = None,
     block: BlockOption = "16 MiB",
     repeat: RepeatOption = 3,
@@ -116,7 +119,7 @@ def save(
     of a plan say, and the save: block to paste. Needs memory for shards and
     buffers.
     """
-    from ckptplan.cli.measure_files import check_writable
+    from ckptplan.cli.measure_files import check_writable, noting
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.cli.planned import planned
     from ckptplan.measure.devices import device_maker
@@ -126,11 +129,12 @@ def save(
 
     refuse_overwriting(output, [] if spec is None else [spec])
     check_writable(output)
-    plan = planned(spec, set_, size, writers)
+    plan = planned(spec, set_, _DEFAULT_SHARD if spec is None and size is None else size, writers)
     setting = _setting(plan, block, repeat, direct=direct)
     make = device_maker(device.value)
+    said: list[str] = []
     with _progress() as progress:
-        found = measure_saving(folder, setting, make, progress=progress)
+        found = measure_saving(folder, setting, make, progress=progress, announce=noting(said))
     says = plan.says(found.setting.size_bytes)
     planned_bytes = found.setting.size_bytes if spec is None else plan.size_bytes
     made = saving_block(found, None if spec is None else planned_bytes, whole=plan.is_whole)
@@ -143,7 +147,7 @@ def save(
         report=lambda screen: measure_report.saving_report(found, says, made, screen),
     )
     emit(text, output)
-    warn([*plan.notes, *(found.notes if format_ is Format.CSV else ())])
+    warn([*plan.notes, *(one for one in found.notes if format_ is Format.CSV and one not in said)])
 
 
 @app.command("import", short_help="Results of fio, IOR, elbencho, DLIO, MLPerf Storage.")
@@ -188,27 +192,29 @@ def import_(files: FilesArgument, format_: FormatOption = Format.TABLE, output: 
 
 def _setting(plan: Planned, block: str, repeat: int, *, direct: bool) -> Setting:
     from ckptplan.cli.planned import block_bytes
-    from ckptplan.measure.storage import Setting
+    from ckptplan.measure.setting import Setting
 
     size_bytes = round(min(plan.size_bytes, plan.most_bytes))
     return Setting(plan.writers, max(1, size_bytes), block_bytes(block), repeat, direct=direct)
 
 
-def _measured(folder: str, setting: Setting, with_: Writer | None, progress: _Progress | None) -> StorageMeasured:
+def _measured(
+    folder: str, setting: Setting, with_: Writer | None, progress: Progress | None, announce: Announce
+) -> StorageMeasured:
     from ckptplan.measure.storage import measure_storage
 
     if with_ is None:
-        return measure_storage(folder, setting, progress=progress)
+        return measure_storage(folder, setting, progress=progress, announce=announce)
     if setting.drop_all:
         raise UsageError("--drop-caches and --with fio exclude each other", hint="fio drops its own files by itself")
     from ckptplan.measure.with_fio import measure_with_fio
     from ckptplan.readers.storage.fio import fio_rates
 
-    return measure_with_fio(folder, setting, fio_rates, progress=progress)
+    return measure_with_fio(folder, setting, fio_rates, progress=progress, announce=announce)
 
 
 @contextmanager
-def _progress() -> Iterator[_Progress | None]:
+def _progress() -> Iterator[Progress | None]:
     """A bar on standard error, if that is a terminal."""
     import sys
 

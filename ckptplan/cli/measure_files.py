@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -45,6 +46,18 @@ def _refusal(output: Path) -> str | None:
     if not folder.is_dir():
         return "its folder is a file"
     return None if os.access(folder, os.W_OK | os.X_OK) else "its folder may not be written to"
+
+
+def noting(said: list[str]) -> Callable[[str], None]:
+    """Writes what is to be read before a measurement begins to standard error, and keeps it in the list."""
+    from ckptplan.render.screen import Screen
+
+    def note(text: str) -> None:
+        said.append(text)
+        sys.stderr.write(Screen.of(sys.stderr).paragraph(text, indent="  ", first="note: ") + "\n")
+        sys.stderr.flush()
+
+    return note
 
 
 def imported(names: list[str]) -> list[Imported]:

@@ -35,6 +35,10 @@ SizeOption = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Bytes of each writer, 1 GiB by default; with --spec, the most."),
 ]
+ShardOption = Annotated[
+    str | None,
+    typer.Option("--size", metavar="SIZE", help="Bytes of each writer, 256 MiB by default; with --spec, the most."),
+]
 WritersOption = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, max=1024, help="Writers at one time; by default those of a node, else 8."),

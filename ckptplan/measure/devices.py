@@ -13,6 +13,7 @@ from ckptplan.errors import InputError
 from ckptplan.measure.blocks import paged_memory
 
 _PIECE_BYTES = 64 << 20
+_WORD_BYTES = 8
 _HOST_MATRIX, _GPU_MATRIX = 512, 8192  # a step of some milliseconds on either
 
 
@@ -39,7 +40,7 @@ class HostDevice:
     is_gpu = False
 
     def __init__(self, writers: int, size_bytes: int) -> None:
-        self._shards = [_random(size_bytes) for _ in range(writers)]
+        self._shards = _shards(writers, size_bytes)
         self._maps = [paged_memory(size_bytes) for _ in range(writers)]  # begins on a page, as direct I/O needs it
         self._buffers = [np.frombuffer(one, dtype=np.uint8) for one in self._maps]
         for buffer in self._buffers:
@@ -100,13 +101,23 @@ class CudaDevice:
             self._torch.cuda.synchronize(gpu)
 
 
-def _random(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Random bytes, made in pieces so that they are never there twice."""
+def _shards(writers: int, size_bytes: int) -> list[np.ndarray[Any, np.dtype[np.uint8]]]:
+    """Random bytes, one random piece plus a number for each time it is used: no block is there twice.
+
+    Random numbers for all of it would take several times as long as it takes to write them to memory.
+    """
     generator = np.random.default_rng(np.frombuffer(os.urandom(32), dtype=np.uint32))
-    found = np.empty(size_bytes, dtype=np.uint8)
-    for at in range(0, size_bytes, _PIECE_BYTES):
-        part = found[at : at + _PIECE_BYTES]
-        part[:] = np.frombuffer(generator.bytes(part.size), dtype=np.uint8)
+    words = -(-min(size_bytes, _PIECE_BYTES) // _WORD_BYTES)
+    piece = generator.integers(0, 2**64, size=words, dtype=np.uint64)
+    step = generator.integers(0, 2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)  # odd: multiples all differ
+    found, added = [], np.zeros(1, dtype=np.uint64)
+    for _ in range(writers):
+        shard = np.empty(-(-size_bytes // _WORD_BYTES), dtype=np.uint64)
+        for at in range(0, shard.size, words):
+            part = shard[at : at + words]
+            np.add(piece[: part.size], added, out=part)
+            added += step  # an array, which wraps around
+        found.append(shard.view(np.uint8)[:size_bytes])
     return found
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ckptplan.cost.scenario import Storage
 from ckptplan.cost.write import copy_out_time, write_time
-from ckptplan.measure.storage import Setting
+from ckptplan.measure.setting import Setting
 
 
 class Forecast(NamedTuple):

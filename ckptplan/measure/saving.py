@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ckptplan.cost.slowdown import speed_from_step_times
-from ckptplan.errors import InputError
-from ckptplan.measure.blocks import PAGE_BYTES, Blocks
+from ckptplan.measure.blocks import Blocks
 from ckptplan.measure.crew import Clock, Crew, Member, Report
 from ckptplan.measure.devices import Device, MakeDevice, has_gpu_unused
 from ckptplan.measure.doubts import LONG_ENOUGH_S
@@ -14,13 +13,13 @@ from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.forecasts import Forecast, forecast
 from ckptplan.measure.host import FileSystem, HostMemory, file_system_of, host_memory
 from ckptplan.measure.repeats import Repeats
-from ckptplan.measure.storage import LEAST_BYTES, Progress, Setting, fitting
+from ckptplan.measure.room import fitting, limit_of_shards
+from ckptplan.measure.setting import Announce, Progress, Setting, told
 from ckptplan.measure.writing import WriteRound, write_round
-from ckptplan.units import format_size, format_time
+from ckptplan.units import format_time
 
 _STEPS_OUTSIDE = 50
 _FEWEST_BESIDE = 10  # steps beside a flush that say something of its slow-down
-_OF_MEMORY = 0.5  # of what is available, for shards and buffers
 
 
 class SavingMeasured(NamedTuple):
@@ -77,6 +76,7 @@ def measure_saving(
     *,
     clock: Clock = time.perf_counter,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> SavingMeasured:
     """Save several times: copy every shard to a host buffer, then flush the buffers while steps go on.
 
@@ -92,6 +92,8 @@ def measure_saving(
         Gives the time. [s]
     progress : callable, optional
         Called with what is being done, bytes done, and bytes in all.
+    announce : callable, optional
+        Called before the first byte with what is measured instead, if not all fits.
 
     Returns
     -------
@@ -104,10 +106,10 @@ def measure_saving(
     """
     with own_folder(directory) as folder:
         memory = host_memory()
-        in_memory, memory_notes = _in_memory(setting, memory)
-        fitted, notes = fitting(directory, in_memory)
+        fitted, notes = fitting(directory, setting, limit_of_shards(setting, memory), memory=memory)
+        told(notes, announce)
         device = make_device(fitted.writers, fitted.size_bytes)
-        blocks = [Blocks(fitted.block_bytes, pool_bytes=fitted.block_bytes) for _ in range(fitted.writers)]
+        blocks = [Blocks(fitted.block_bytes, pool_bytes=fitted.block_bytes)] * fitted.writers  # buffers are written
         rig = _Rig(folder, device, fitted, blocks, clock, progress)
         _copy_out(rig)  # not counted: the first copy finds caches and page tables empty
         numbers = range(1, fitted.repeats + 1)
@@ -115,25 +117,7 @@ def measure_saving(
         writes = [_flush(rig, rig.report("write alone", number)) for number in numbers]
         saves = [_save(rig, rig.report("save", number)) for number in numbers]
     found = _measured(directory, rig, memory, _Alone(copies, writes), saves)
-    return found._replace(notes=(*_doubts(found), *memory_notes, *notes))
-
-
-def _in_memory(setting: Setting, memory: HostMemory) -> tuple[Setting, tuple[str, ...]]:
-    """The setting with shards that fit into memory twice: as themselves, and in their buffers."""
-    asked = -(-setting.size_bytes // PAGE_BYTES) * PAGE_BYTES if setting.direct else setting.size_bytes
-    if memory.available_bytes is None or 2 * asked * setting.writers <= _OF_MEMORY * memory.available_bytes:
-        return setting._replace(size_bytes=asked), ()
-    most = int(_OF_MEMORY * memory.available_bytes / (2 * setting.writers)) // PAGE_BYTES * PAGE_BYTES
-    if most < min(LEAST_BYTES, asked):
-        raise InputError(
-            f"{setting.writers:,} writers need more than the {format_size(memory.available_bytes)} of memory left",
-            hint="give fewer --writers, or free memory",
-        )
-    note = (
-        f"each shard was {format_size(most)} and not {format_size(asked)}: shards and their buffers take half of the "
-        f"{format_size(memory.available_bytes)} of memory that are available"
-    )
-    return setting._replace(size_bytes=most), (note,)
+    return found._replace(notes=(*_doubts(found), *notes))
 
 
 def _copy_out(rig: _Rig) -> float:

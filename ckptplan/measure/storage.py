@@ -1,41 +1,22 @@
 """How fast this node writes what a save writes, and reads it back."""
 
-import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ckptplan.errors import InputError, printable
-from ckptplan.measure.blocks import PAGE_BYTES, Blocks, memory_needed
+from ckptplan.measure.blocks import Blocks
 from ckptplan.measure.crew import Clock
 from ckptplan.measure.doubts import doubts
 from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.host import FileSystem, HostMemory, file_system_of, host_memory
 from ckptplan.measure.reading import Past, ReadRound, read_round
 from ckptplan.measure.repeats import Repeats
+from ckptplan.measure.room import check_blocks, fitting
+from ckptplan.measure.setting import Announce, Progress, Setting, told
 from ckptplan.measure.writing import WriteRound, write_round
-from ckptplan.units import format_size
 
-LEAST_BYTES = 1 << 20  # by each writer
 _WARM_UP_BYTES = 64 << 20  # by each writer
-_KEPT_FREE = 0.05  # of the file system, and no more than the next line
-_KEPT_FREE_BYTES = 100 * 2**30
-_OF_MEMORY = 0.25  # of what is available, for the blocks
 _LITTLE = 0.1  # of the bytes: what memory may hold of them without the burst being a rate of memory
-
-Progress = Callable[[str, int, int], object]  # what is done, bytes done, bytes in all
-
-
-class Setting(NamedTuple):
-    """What is to be measured. [bytes, 1]."""
-
-    writers: int
-    size_bytes: int  # by each writer
-    block_bytes: int
-    repeats: int
-    direct: bool = False
-    read: bool = True
-    drop_all: bool = False
 
 
 class StorageMeasured(NamedTuple):
@@ -73,7 +54,12 @@ class StorageMeasured(NamedTuple):
 
 
 def measure_storage(
-    directory: str, setting: Setting, *, clock: Clock = time.perf_counter, progress: Progress | None = None
+    directory: str,
+    setting: Setting,
+    *,
+    clock: Clock = time.perf_counter,
+    progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> StorageMeasured:
     """Write and read back what a save writes, several times.
 
@@ -87,6 +73,8 @@ def measure_storage(
         Gives the time. [s]
     progress : callable, optional
         Called with what is being done, bytes done, and bytes in all.
+    announce : callable, optional
+        Called before the first byte with what is measured instead, if not all fits.
 
     Returns
     -------
@@ -98,9 +86,10 @@ def measure_storage(
         If there is no room, or storage refuses.
     """
     with own_folder(directory) as folder:
-        fitted, notes = fitting(directory, setting)
         memory = host_memory()
-        _check_memory(fitted, memory)
+        check_blocks(setting, memory)
+        fitted, notes = fitting(directory, setting, memory=memory)
+        told(notes, announce)
         blocks = [Blocks(fitted.block_bytes) for _ in range(fitted.writers)]
         _warm_up(folder, fitted, blocks, clock)
         writes, reads = [], []
@@ -121,43 +110,6 @@ def measure_storage(
             folder.empty()
     found = _measured(directory, fitted, memory, writes, reads)
     return found._replace(notes=(*doubts(found), *notes))
-
-
-def fitting(directory: str, setting: Setting) -> tuple[Setting, tuple[str, ...]]:
-    """The setting with a size that leaves room on the file system, and a note if that is less than was asked for."""
-    try:
-        space = os.statvfs(directory)
-    except OSError as error:
-        from ckptplan.measure.refusals import refusal
-
-        raise refusal(error, directory) from error
-    total, free = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
-    room = free - min(_KEPT_FREE * total, _KEPT_FREE_BYTES)
-    most = int(room / setting.writers) // PAGE_BYTES * PAGE_BYTES
-    asked = max(PAGE_BYTES, -(-setting.size_bytes // PAGE_BYTES) * PAGE_BYTES) if setting.direct else setting.size_bytes
-    if asked <= most:
-        return setting._replace(size_bytes=asked), ()
-    if most < min(LEAST_BYTES, asked):
-        raise InputError(
-            f"{printable(directory)} has {format_size(free)} free, of which "
-            f"{format_size(min(_KEPT_FREE * total, _KEPT_FREE_BYTES))} are left alone: too little to measure with",
-            hint="free some space, give fewer --writers, or another folder",
-        )
-    note = (
-        f"each writer wrote {format_size(most)} and not {format_size(asked)}: {format_size(free)} are free, and 5 % of "
-        "the file system (100 GiB at most) are left alone"
-    )
-    return setting._replace(size_bytes=most), (note,)
-
-
-def _check_memory(setting: Setting, memory: HostMemory) -> None:
-    need = setting.writers * memory_needed(setting.block_bytes)
-    if memory.available_bytes is not None and need > _OF_MEMORY * memory.available_bytes:
-        raise InputError(
-            f"{setting.writers:,} writers with blocks of {format_size(setting.block_bytes)} need {format_size(need)} "
-            f"of memory, more than a quarter of the {format_size(memory.available_bytes)} that are available",
-            hint="give a smaller --block, or fewer --writers",
-        )
 
 
 def _warm_up(folder: OwnFolder, setting: Setting, blocks: list[Blocks], clock: Clock) -> None:

@@ -15,7 +15,9 @@ from ckptplan.measure.folder import OwnFolder, own_folder
 from ckptplan.measure.host import file_system_of, host_memory
 from ckptplan.measure.reading import Past
 from ckptplan.measure.repeats import Repeats
-from ckptplan.measure.storage import Setting, StorageMeasured, fitting
+from ckptplan.measure.room import fitting
+from ckptplan.measure.setting import Announce, Progress, Setting, told
+from ckptplan.measure.storage import StorageMeasured
 
 _PATIENCE_S = 10.0
 _LONGEST_OUTPUT = 16_000_000
@@ -49,7 +51,12 @@ def fio_program() -> str:
 
 
 def measure_with_fio(
-    directory: str, setting: Setting, rates_of: RatesOf, *, progress: Callable[[str, int, int], object] | None = None
+    directory: str,
+    setting: Setting,
+    rates_of: RatesOf,
+    *,
+    progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> StorageMeasured:
     """Let fio write and read back what a save writes, several times.
 
@@ -63,6 +70,8 @@ def measure_with_fio(
         Reads what fio printed.
     progress : callable, optional
         Called before each run; fio does not tell more.
+    announce : callable, optional
+        Called before the first byte with what is measured instead, if not all fits.
 
     Raises
     ------
@@ -73,7 +82,9 @@ def measure_with_fio(
     writes: list[FioRates] = []
     reads: list[FioRates] = []
     with own_folder(directory) as folder:
-        fitted, notes = fitting(directory, setting)
+        memory = host_memory()
+        fitted, notes = fitting(directory, setting, memory=memory)
+        told(notes, announce)
         fitted = _whole_blocks(fitted)
         for number in range(fitted.writers):
             folder.expect(f"{_JOB}.{number}")
@@ -92,7 +103,7 @@ def measure_with_fio(
         by=_version(program),
         setting=fitted,
         file_system=file_system_of(directory),
-        memory=host_memory(),
+        memory=memory,
         sustained=Repeats(tuple(one.bytes_per_s for one in writes)),
         burst=None,
         writers=Repeats(tuple(rate for one in writes for rate in one.jobs_bytes_per_s)),

@@ -112,22 +112,24 @@ def saving_block(found: SavingMeasured, planned_bytes: float | None, *, whole: b
     """
     scale = 1.0 if planned_bytes is None else planned_bytes / found.setting.size_bytes
     stall = _spread(_time(found.stall.mean * scale), found.stall.cv)
+    flush = _spread(_time(found.flush.mean * scale), found.flush.cv)
+    times = [*([f"stall: {stall}"] if found.is_gpu else []), f"flush: {flush}"]
     lines = ["- name: asynchronous", "  mode: asynchronous"]
-    if found.is_gpu:
-        lines.append(f"  stall: {stall}")
-    lines.append(f"  flush: {_spread(_time(found.flush.mean * scale), found.flush.cv)}")
+    if planned_bytes is not None:  # keys count whatever the shards are: times of other shards are none
+        lines += [f"  {one}" for one in times]
     if found.speed is not None:
         lines.append(f"  training_speed_while_flushing: {min(found.speed.mean, 1.0):.4g}")
-    comments = [*_scaling(found, planned_bytes), *_saving_doubts(found, stall, whole=whole)]
+    comments = [*_scaling(found, planned_bytes, times), *_saving_doubts(found, stall, whole=whole)]
     return "\n".join(["save:", *_commented(comments), *(f"  {line}" for line in lines)]) + "\n"
 
 
-def _scaling(found: SavingMeasured, planned_bytes: float | None) -> Iterable[str]:
+def _scaling(found: SavingMeasured, planned_bytes: float | None, times: list[str]) -> Iterable[str]:
     """Which bytes the times are for."""
     size_bytes = found.setting.size_bytes
     size = format_size(size_bytes)
     if planned_bytes is None:
-        yield f"times are for {size} of each writer, as measured; give --spec to have them for its shards"
+        yield from times
+        yield f"this is for {size} of each writer, as measured, and no key; give --spec to have it for its shards"
         return
     if round(planned_bytes) != size_bytes:
         yield f"times scaled from {size} of each writer, as measured, to {format_size(planned_bytes)}"

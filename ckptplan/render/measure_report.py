@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ckptplan.errors import printable
 from ckptplan.measure.figures import StorageFigures
 from ckptplan.measure.saving import SavingMeasured
-from ckptplan.measure.storage import Setting, StorageMeasured
+from ckptplan.measure.setting import Setting
+from ckptplan.measure.storage import StorageMeasured
 from ckptplan.render.measure_block import Block, imported_block
 from ckptplan.render.measure_sheet import phase_sheet, shown_saving_sheet, storage_sheet
 from ckptplan.render.screen import Screen

@@ -19,7 +19,10 @@ import jsonschema
 import pytest
 
 from ckptplan.cli.edge import run
+from ckptplan.errors import InputError
 from ckptplan.measure.folder import PREFIX
+from ckptplan.measure.host import HostMemory
+from ckptplan.measure.setting import Setting
 from ckptplan.render.schemas import output_schema
 from ckptplan.spec.reading import read_spec
 from tests.cli.harness import environment
@@ -156,7 +159,33 @@ def test_a_save_without_a_spec_is_for_its_own_bytes(tell: Tell, folder: Path) ->
     """The document names the bytes that were measured, and the block says that its times are for these."""
     document = json.loads(tell("measure", "save", str(folder), *TINY, "-f", "json").out)
     assert document["planned_size_bytes"] == document["setting"]["size_bytes"] == 20_000
-    assert "times are for 20 kB of each writer" in document["block"]
+    assert "this is for 20 kB of each writer" in document["block"]
+    assert "\n    flush:" not in document["block"]
+
+
+def test_a_size_that_does_not_fit_is_said_at_the_start(
+    tell: Tell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is measured instead of 1 TB by each writer is noted on standard error, once, also beside a CSV."""
+    monkeypatch.setattr("ckptplan.measure.saving.host_memory", lambda: HostMemory(1e8, 1e8, 2e7))
+    arguments = ("--size", "1TB", "--writers", "2", "--block", "1MiB", "--repeat", "1", "-f", "csv")
+    told = tell("measure", "save", str(folder), *arguments)
+    assert told.code == 0, told.err
+    assert told.err.startswith("note: only 5.984 MB per writer fit, and 5.984 MB are measured, not 1 TB: ")
+    assert told.err.count("per writer fit") == 1
+
+
+def test_a_save_without_size_and_spec_is_modest(tell: Tell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 writers of 256 MiB: shards and buffers take 4 GiB of memory."""
+    asked: list[Setting] = []
+
+    def measured(_folder: str, setting: Setting, *_: object, **__: object) -> None:
+        asked.append(setting)
+        raise InputError("enough")
+
+    monkeypatch.setattr("ckptplan.measure.saving.measure_saving", measured)
+    tell("measure", "save", str(folder))
+    assert (asked[0].writers, asked[0].size_bytes) == (8, 256 << 20)
 
 
 def test_import_says_what_stands_means(tell: Tell, tmp_path: Path) -> None:

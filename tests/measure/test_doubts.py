@@ -10,7 +10,8 @@ from ckptplan.measure.doubts import doubts
 from ckptplan.measure.host import FileSystem, HostMemory
 from ckptplan.measure.reading import Past
 from ckptplan.measure.repeats import Repeats
-from ckptplan.measure.storage import Setting, StorageMeasured
+from ckptplan.measure.setting import Setting
+from ckptplan.measure.storage import StorageMeasured
 
 FOUND = StorageMeasured(
     folder="/mnt/checkpoints",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ckptplan.measure.devices import CudaDevice, HostDevice, device_maker
 from ckptplan.measure.forecasts import forecast
 from ckptplan.measure.host import HostMemory
 from ckptplan.measure.saving import measure_saving
-from ckptplan.measure.storage import Setting
+from ckptplan.measure.setting import Setting
 from ckptplan.measure.writing import file_name
 from tests.measure.clocks import ticking
 
@@ -112,15 +113,35 @@ def test_the_forecast_is_that_of_a_plan() -> None:
 
 
 def test_shards_fit_into_memory_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of 100 MB available, half is shared by two shards and two buffers; less than 1 MiB each is refused."""
+    """Of 100 MB available, a quarter is shared by a block, two shards and two buffers; below 1 MiB each is refused."""
     monkeypatch.setattr(saving, "host_memory", lambda: HostMemory(1e8, 1e8, 2e7))
-    wanted = SMALL._replace(size_bytes=10**9, block_bytes=1 << 20, repeats=1)
-    found = measure_saving(str(tmp_path), wanted, Counted, clock=ticking())
-    assert found.setting.size_bytes == 12_500_000 // PAGE_BYTES * PAGE_BYTES
-    assert any("half of the 100 MB" in note for note in found.notes)
+    wanted = SMALL._replace(size_bytes=10**12, block_bytes=1 << 20, repeats=1)
+    events: list[str] = []
+
+    def make(writers: int, size_bytes: int) -> Counted:
+        events.append("shards are made")
+        return Counted(writers, size_bytes)
+
+    found = measure_saving(str(tmp_path), wanted, make, clock=ticking(), announce=events.append)
+    assert found.setting.size_bytes == (25_000_000 - (1 << 20)) // 4 // PAGE_BYTES * PAGE_BYTES
+    assert "a quarter of the 100 MB" in events[0]
+    assert events[1:] == ["shards are made"]
+    assert events[0] in found.notes
     monkeypatch.setattr(saving, "host_memory", lambda: HostMemory(1e6, 1e6, 2e5))
-    with pytest.raises(InputError, match="of memory left"):
-        measure_saving(str(tmp_path), wanted, Counted, clock=ticking())
+    with pytest.raises(InputError, match="too little to measure with"):
+        measure_saving(str(tmp_path), wanted, make, clock=ticking())
+    assert events[1:] == ["shards are made"]
+
+
+def test_no_page_of_the_shards_is_there_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three shards of ten and a half pages, made of pieces of four: no page equals another, none can be compressed."""
+    monkeypatch.setattr(devices, "_PIECE_BYTES", 4 * PAGE_BYTES)
+    device = HostDevice(3, 10 * PAGE_BYTES + 2051)
+    shards = [bytes(one) for one in device._shards]
+    assert [len(one) for one in shards] == [10 * PAGE_BYTES + 2051] * 3
+    pages = [one[at : at + PAGE_BYTES] for one in shards for at in range(0, len(one), PAGE_BYTES)]
+    assert len(set(pages)) == len(pages)
+    assert all(len(zlib.compress(page)) >= len(page) for page in pages)
 
 
 def test_without_a_gpu_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ckptplan.errors import InputError
-from ckptplan.measure import reading, storage, writing
+from ckptplan.measure import reading, room, storage, writing
 from ckptplan.measure.blocks import PAGE_BYTES, Blocks
 from ckptplan.measure.folder import own_folder
 from ckptplan.measure.host import HostMemory
 from ckptplan.measure.reading import Past, read_round, resident_share
-from ckptplan.measure.storage import Setting, fitting, measure_storage
+from ckptplan.measure.setting import Setting
+from ckptplan.measure.storage import measure_storage
 from ckptplan.measure.writing import WriteRound, WriterTime, file_name, write_round
 from tests.measure.clocks import ticking
 
@@ -150,37 +152,26 @@ def test_a_system_without_direct_access_is_said(tmp_path: Path, monkeypatch: pyt
         measure_storage(str(tmp_path), SMALL._replace(direct=True), clock=ticking())
 
 
-class _Space:
-    """A file system of 1 TB in blocks of 4096 bytes."""
+def test_what_is_measured_instead_is_announced_before_the_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where room is short, the note is there while the new folder is still empty, and once more in the result."""
+    told: list[tuple[str, int]] = []
+    real = os.statvfs(tmp_path)
+    small = types.SimpleNamespace(f_blocks=real.f_blocks, f_frsize=4096, f_bavail=int(0.05 * real.f_blocks) + 1024)
+    monkeypatch.setattr(room.os, "statvfs", lambda _: small)
+    monkeypatch.setattr(room, "_KEPT_FREE_BYTES", 10**18)
 
-    f_blocks, f_frsize = 250_000_000, 4096
+    def announce(text: str) -> None:
+        told.append((text, sum(1 for path in tmp_path.rglob("*") if path.is_file())))
 
-    def __init__(self, free_bytes: float) -> None:
-        self.f_bavail = int(free_bytes) // 4096
-
-
-def test_room_is_left_on_the_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 5 % of 1.024 TB kept free, 4 writers share what is left of 60 GB; less than that is written as asked."""
-    monkeypatch.setattr(storage.os, "statvfs", lambda _: _Space(60e9))
-    setting = Setting(4, 10**10, PAGE_BYTES, 1)
-    fitted, notes = fitting("/x", setting)
-    assert fitted.size_bytes == pytest.approx((60e9 - 0.05 * 1.024e12) / 4, abs=8192)
-    assert fitted.size_bytes % PAGE_BYTES == 0
-    assert "and not 10 GB" in notes[0]
-    assert fitting("/x", setting._replace(size_bytes=10**6)) == (setting._replace(size_bytes=10**6), ())
-
-
-def test_too_little_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system that is fuller than 95 % is left alone."""
-    monkeypatch.setattr(storage.os, "statvfs", lambda _: _Space(51e9))
-    with pytest.raises(InputError, match="too little to measure with"):
-        fitting("/x", Setting(4, 10**10, PAGE_BYTES, 1))
-
-
-def test_direct_writes_are_whole_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under direct I/O a size is rounded up to pages."""
-    monkeypatch.setattr(storage.os, "statvfs", lambda _: _Space(900e9))
-    assert fitting("/x", SMALL._replace(direct=True))[0].size_bytes == 4 * PAGE_BYTES
+    found = measure_storage(
+        str(tmp_path), Setting(2, 10**12, 1 << 20, 1, read=False), clock=ticking(), announce=announce
+    )
+    assert found.setting.size_bytes <= 512 * PAGE_BYTES
+    assert [files for _, files in told] == [0]
+    assert told[0][0].startswith("only ")
+    assert told[0][0] in found.notes
 
 
 def test_blocks_that_do_not_fit_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

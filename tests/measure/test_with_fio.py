@@ -14,7 +14,7 @@ import pytest
 
 from ckptplan.errors import InputError
 from ckptplan.measure import with_fio
-from ckptplan.measure.storage import Setting
+from ckptplan.measure.setting import Setting
 from ckptplan.measure.with_fio import FioRates, arguments, measure_with_fio
 from ckptplan.readers.storage.fio import fio_rates
 from tests.readers.storage.samples import fio, fio_job

@@ -10,7 +10,8 @@ from ckptplan.measure.host import FileSystem, HostMemory
 from ckptplan.measure.reading import Past
 from ckptplan.measure.repeats import Repeats
 from ckptplan.measure.saving import SavingMeasured
-from ckptplan.measure.storage import Setting, StorageMeasured
+from ckptplan.measure.setting import Setting
+from ckptplan.measure.storage import StorageMeasured
 from ckptplan.render.measure_block import Block, Figure, imported_block, measured_block, saving_block
 from ckptplan.spec.reading import Spec, read_spec
 
@@ -171,12 +172,15 @@ def test_a_save_scaled_far_is_cautioned() -> None:
     assert "# caution: 50 times what was measured, in a flush of 1 s" in _said(text)
 
 
-def test_a_save_without_a_plan_is_for_what_was_measured() -> None:
-    """The times are as measured, and the block says which bytes they are for."""
+def test_a_save_without_a_plan_has_its_times_as_comments() -> None:
+    """Times of 1 GB are none of other shards: pasted beside a plan they set no key, and comments say what they are."""
     text = saving_block(SAVED, None)
-    save = _spec(save=text).scenario.saves[0]
-    assert (save.stall_s, save.flush_s) == pytest.approx((0.05, 1.0))
-    assert "# times are for 1 GB of each writer, as measured; give --spec to have them for its shards" in _said(text)
+    save = _spec("storage: {write_bandwidth: 10 GB/s}\n", text).scenario.saves[0]
+    assert (save.stall_s, save.flush_s) == (None, None)
+    assert save.training_speed_while_flushing == 0.8
+    assert "# flush: {mean: 1 s, cv: 0.14}\n" in _said(text)
+    assert "# stall: 0.05 s\n" in _said(text)
+    assert "# this is for 1 GB of each writer, as measured, and no key; give --spec" in _said(text)
 
 
 def test_a_save_of_all_on_gpus_needs_no_comment() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ckptplan.errors import InputError
+from ckptplan.measure.phases import Phase
 from ckptplan.readers.storage.imports import import_file, read_storage
 from tests.readers.storage.samples import fio, fio_job
 
@@ -54,9 +56,60 @@ def test_rates_of_old_versions_are_kib(tmp_path: Path) -> None:
     """Version 2 has no bw_bytes, a rate in KiB/s, and calls KiB io_bytes."""
     old = fio_job(options=SYNCED)
     old["write"] = {"io_bytes": 62_500_000, "bw": 1_562_500, "runtime": 40_000}
-    found = read_storage(_write(tmp_path, fio(old)))
+    found = read_storage(_write(tmp_path, fio(old, **{"fio version": "fio-2.1.10"})))
     assert found.write_bandwidth_per_node_bytes_per_s == pytest.approx(1_562_500 * 1024)
-    assert not any("differ" in warning for warning in found.warnings)
+    assert found.warnings == ()
+    with pytest.raises(InputError, match="differ by 100 % in ckpt"):
+        read_storage(_write(tmp_path, fio(old)))
+
+
+EIGHT = [fio_job(40_000_000_000, ms=40_000, options={**SYNCED, "numjobs": "8"}) for _ in range(8)]
+
+
+def _damaged(tmp_path: Path, **values: Any) -> Phase:
+    """The phase of eight writers of 1 GB/s each, the first with other values; None takes a value out."""
+    changed = {**EIGHT[0]["write"], **values}
+    first = {**EIGHT[0], "write": {key: value for key, value in changed.items() if value is not None}}
+    return import_file(_write(tmp_path, fio(first, *EIGHT[1:]))).phases[0]
+
+
+@pytest.mark.parametrize("rate", [None, math.nan, -5, "many"])
+@pytest.mark.parametrize("kib", [{}, {"io_kbytes": None}])
+def test_a_damaged_rate_makes_no_kib_of_bytes(tmp_path: Path, rate: Any, kib: dict[str, None]) -> None:
+    """Without a bw_bytes that can be read, the bytes of fio 3 stay bytes: 8 GB/s; what cannot be read is named."""
+    phase = _damaged(tmp_path, bw_bytes=rate, **kib)
+    assert phase.rate_bytes_per_s == pytest.approx(8e9)
+    assert (phase.writers, phase.is_sure) == (8, True)
+    assert any("bw_bytes" in note and "ckpt (entry 1)" in note for note in phase.notes) is (rate is not None)
+
+
+@pytest.mark.parametrize(
+    "values", [{"io_bytes": 40_000_000_000_000}, {"io_bytes": 40_000_000}, {"runtime": 40}, {"bw_bytes": 1_200_000_000}]
+)
+def test_bytes_that_the_rate_of_the_file_contradicts_do_not_stand(tmp_path: Path, values: dict[str, int]) -> None:
+    """More than 10 % between bytes over time and the rate of the file is said of its job, and the phase is not used."""
+    phase = _damaged(tmp_path, **values)
+    assert not phase.stands
+    assert "differ by" in phase.faults[0]
+    assert "in ckpt (entry 1): one of them is wrong" in phase.faults[0]
+
+
+@pytest.mark.parametrize(
+    "values", [{"io_bytes": -1, "io_kbytes": -1, "bw_bytes": -5, "bw": -5}, {"io_bytes": 0, "bw_bytes": -5, "bw": -5}]
+)
+def test_a_job_of_negative_values_is_named(tmp_path: Path, values: dict[str, int]) -> None:
+    """It counts as a writer, its values are said, and the rate of the others alone does not stand."""
+    phase = _damaged(tmp_path, **values)
+    assert (phase.writers, phase.stands) == (8, False)
+    assert "ckpt (entry 1)" in phase.faults[0]
+    assert "bw_bytes -5" in phase.faults[0]
+
+
+def test_a_missing_run_time_is_said(tmp_path: Path) -> None:
+    """Bytes over the rate stand for the run time of a job, and that is noted."""
+    phase = _damaged(tmp_path, runtime=None)
+    assert phase.rate_bytes_per_s == pytest.approx(8e9)
+    assert phase.notes == ("no run time of ckpt (entry 1): its bytes over its rate are taken for it",)
 
 
 def test_several_documents_and_text_around_them(tmp_path: Path) -> None:
@@ -155,13 +208,13 @@ def test_several_machines_of_one_run(tmp_path: Path) -> None:
     assert found.write_bandwidth_per_node_bytes_per_s == pytest.approx(1e9)
 
 
-def test_a_rate_that_its_bytes_contradict_is_not_used(tmp_path: Path) -> None:
-    """Where bytes over time and the rate of the file differ, bytes over time is used, and said."""
+def test_a_small_difference_is_said(tmp_path: Path) -> None:
+    """Where bytes over time and the rate of the file differ by 8 %, bytes over time is used, and said."""
     job = fio_job(40_000_000_000, ms=40_000, options=SYNCED)
-    job["write"]["bw_bytes"] = 9_000_000_000
+    job["write"]["bw_bytes"] = 920_000_000
     found = read_storage(_write(tmp_path, fio(job)))
     assert found.write_bandwidth_per_node_bytes_per_s == pytest.approx(1e9)
-    assert any("differ" in warning for warning in found.warnings)
+    assert any("differ: bytes over run time is used" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from ckptplan.fit.exposure_of_runs import exposure_of_runs
 from ckptplan.fit.exposure_of_system import exposure_of_counts, exposure_of_system, exposure_of_times
 from ckptplan.fit.goodness import Goodness, goodness
 from ckptplan.fit.laws import Choice, LawFit, best_law, fit_laws
+from ckptplan.fit.likelihood import sample
 from ckptplan.fit.profile import shape_interval
 from ckptplan.fit.rate import mtbf_confidence
 from ckptplan.fit.record import Allocations, Counts, FailureRecord, Lifetimes, Outages
@@ -167,13 +168,14 @@ def _laws(found: Exposure, counting: Counting) -> Laws | None:
     time_s, failed = found.lives.time_s, found.lives.failed
     if np.count_nonzero(failed) < FEWEST_FOR_A_LAW or np.ptp(time_s[failed]) == 0.0:
         return None
-    fits = fit_laws(time_s, failed)
+    reduced = sample(time_s, failed)  # once for all four: a record may hold a million times
+    fits = fit_laws(reduced)
     choice = best_law(fits)
     exponential = choice.best.name is LawName.EXPONENTIAL
     shaped = next(one for one in fits if one.name is LawName.WEIBULL) if exponential else choice.best
-    low, high = shape_interval(shaped.name, time_s, failed, counting.level)
-    agrees = goodness(choice.best, time_s, failed, np.random.default_rng(_SEED))
-    survival = survival_curve(time_s, failed, counting.level, _STEPS)
+    low, high = shape_interval(shaped.name, reduced, level=counting.level)
+    agrees = goodness(choice.best, reduced, (), np.random.default_rng(_SEED))
+    survival = survival_curve(reduced, level=counting.level, steps=_STEPS)
     return Laws(fits, choice, shaped, low, high, agrees, survival)
 
 

@@ -27,7 +27,7 @@ class Goodness(NamedTuple):
 
 
 def goodness(
-    fit: LawFit, time: npt.ArrayLike, failed: npt.ArrayLike, rng: np.random.Generator, bootstraps: int = 199
+    fit: LawFit, time: npt.ArrayLike | Sample, failed: npt.ArrayLike, rng: np.random.Generator, bootstraps: int = 199
 ) -> Goodness:
     """Test of a law fitted to right-censored times against any other.
 

@@ -70,7 +70,9 @@ def fit_law(name: LawName, time: npt.ArrayLike, failed: npt.ArrayLike) -> LawFit
     return fit_laws(time, failed, (name,))[0]
 
 
-def fit_laws(time: npt.ArrayLike, failed: npt.ArrayLike, names: Sequence[LawName] = FAMILIES) -> tuple[LawFit, ...]:
+def fit_laws(
+    time: npt.ArrayLike | Sample, failed: npt.ArrayLike = (), names: Sequence[LawName] = FAMILIES
+) -> tuple[LawFit, ...]:
     """Most likely parameters of several laws; arguments as for `fit_law`, results in the order of the names."""
     s = sample(time, failed)
     if s.failures == 0.0:

@@ -33,13 +33,13 @@ class Sample(NamedTuple):
         return float(self.weight[self.failed].sum())
 
 
-def sample(time: npt.ArrayLike, failed: npt.ArrayLike) -> Sample:
+def sample(time: "npt.ArrayLike | Sample", failed: npt.ArrayLike = ()) -> Sample:
     """Every pair of a time and its end once, with its number; nothing is dropped.
 
     Parameters
     ----------
-    time : array_like
-        Positive and finite. [any unit of time]
+    time : array_like or Sample
+        Positive and finite; a sample is given back as it is. [any unit of time]
     failed : array_like
         Whether the time ended in a failure; else it is right-censored.
 
@@ -48,6 +48,8 @@ def sample(time: npt.ArrayLike, failed: npt.ArrayLike) -> Sample:
     InputError
         If a time is not positive and finite, or the two differ in length, or there are none.
     """
+    if isinstance(time, Sample):
+        return time
     t, f = np.asarray(time, dtype=np.float64).reshape(-1), np.asarray(failed, dtype=bool).reshape(-1)
     if t.size != f.size:
         raise InputError(f"{t.size} times and {f.size} marks of failure: there must be as many of both")

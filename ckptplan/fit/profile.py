@@ -164,7 +164,7 @@ def maximum(curve: Curve, start: float = 0.0, step: float = 0.7, precision: floa
 
 
 def shape_interval(
-    name: LawName, time: npt.ArrayLike, failed: npt.ArrayLike, level: float = 0.95
+    name: LawName, time: npt.ArrayLike | Sample, failed: npt.ArrayLike = (), level: float = 0.95
 ) -> tuple[float, float]:
     """Confidence interval of the shape by profile likelihood.
 

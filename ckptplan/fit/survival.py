@@ -20,7 +20,7 @@ class Survival(NamedTuple):
 
 
 def survival_curve(
-    time: npt.ArrayLike, failed: npt.ArrayLike, level: float = 0.95, steps: int | None = 500
+    time: npt.ArrayLike | Sample, failed: npt.ArrayLike = (), level: float = 0.95, steps: int | None = 500
 ) -> Survival:
     """Kaplan-Meier estimate of the survival with a pointwise band.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -21,6 +22,17 @@ class Ran:
     err: str
     cpu_s: float
     peak_bytes: int
+
+
+class Told(NamedTuple):
+    """What a command run in this process printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Tell: TypeAlias = Callable[..., Told]
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -13,19 +13,17 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
 import jsonschema
 import pytest
 
-from ckptplan.cli.edge import run
 from ckptplan.errors import InputError
 from ckptplan.measure.folder import PREFIX
 from ckptplan.measure.host import HostMemory
 from ckptplan.measure.setting import Setting
 from ckptplan.render.schemas import output_schema
 from ckptplan.spec.reading import read_spec
-from tests.cli.harness import environment
+from tests.cli.harness import Tell, environment
 from tests.cli.test_startup import loaded
 from tests.readers.storage.samples import IOR_TABLE, dlio, fio, fio_job
 
@@ -42,37 +40,6 @@ SYNCED = {"end_fsync": "1"}
 SMALL_STATES = 1000 + 64 * (
     1000 + 10_104 + 1
 )  # bytes: scheduler; data position, random numbers and scaler of each rank
-
-
-class Told(NamedTuple):
-    """What a command run in this process printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tell: TypeAlias = Callable[..., Told]
-
-
-@pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tell:
-    """Runs a command in this process; a parallel test run sets a width."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def told(*arguments: str) -> Told:
-        code = run(list(arguments))
-        return Told(code, *capsys.readouterr())
-
-    return told
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """An empty folder to measure in."""
-    made = tmp_path / "checkpoints"
-    made.mkdir()
-    return made
 
 
 def _file(where: Path, text: str, name: str = "result.json") -> str:

@@ -11,33 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ckptplan.cli.edge import run
 from ckptplan.cli.measure_files import check_writable
 from ckptplan.errors import InputError
 from ckptplan.load import load
 from ckptplan.measure import folder as own_folders
-from tests.cli.test_measure import REST, SYNCED, TINY, Tell, Told
+from tests.cli.harness import Tell
+from tests.cli.test_measure import REST, SYNCED, TINY
 from tests.readers.storage.samples import dlio, fio, fio_job
-
-
-@pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tell:
-    """Runs a command in this process."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def told(*arguments: str) -> Told:
-        code = run(list(arguments))
-        return Told(code, *capsys.readouterr())
-
-    return told
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """An empty folder to measure in."""
-    made = tmp_path / "checkpoints"
-    made.mkdir()
-    return made
 
 
 def _file(where: Path, text: str, name: str) -> str:

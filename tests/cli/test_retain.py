@@ -6,17 +6,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
 import jsonschema
 import pytest
 
-from ckptplan.cli.edge import run
 from ckptplan.plan.retention.rules import certainty
 from ckptplan.render.schemas import output_schema
-from tests.cli.harness import ckptplan
+from tests.cli.harness import Tell, ckptplan
 from tests.cli.test_startup import loaded
 
 SILENT = """
@@ -50,29 +47,6 @@ storage:
     - {kind: local ssd, write: background, bandwidth_per_node: 0.1 GB/s, endurance_per_node: 5.6 PB, load: 20 s}
     - {kind: file system, stall: 40 s, capacity: 5 PB, load: 3 min}
 """
-
-
-class Told(NamedTuple):
-    """What a command run in this process printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tell: TypeAlias = Callable[..., Told]
-
-
-@pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tell:
-    """Runs a command in this process, which takes a tenth of the time; a parallel test run sets a width."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def told(*arguments: str) -> Told:
-        code = run(list(arguments))
-        return Told(code, *capsys.readouterr())
-
-    return told
 
 
 @pytest.fixture(scope="module")

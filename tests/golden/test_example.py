@@ -1,4 +1,4 @@
-"""The session of the README: a spec planned from a Slurm record, a model configuration and a storage measurement."""
+"""The example of the README: a spec planned from a Slurm record, a model configuration and a storage measurement."""
 
 from __future__ import annotations
 

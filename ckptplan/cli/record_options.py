@@ -10,7 +10,7 @@ RecordsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="RECORD...",
-        help="Files of one record of failures; kernel or NCCL logs beside it are searched for causes.",
+        help="Files of one record of failures, or - for standard input; kernel or NCCL logs beside it give causes.",
     ),
 ]
 ReaderOption = Annotated[

@@ -53,6 +53,11 @@ class LawName(StrEnum):
     RECORDED = "recorded"
 
 
+# Shapes, of the log-normal sigma, that a plan takes: beyond these a law is no failure law that anybody has fitted, and
+# its sums would take for ever.
+PLANNED_SHAPES = {LawName.WEIBULL: (0.1, 50.0), LawName.GAMMA: (0.1, 50.0), LawName.LOGNORMAL: (0.05, 4.0)}
+
+
 class Kind(StrEnum):
     """What a state of the checkpoint is; decides who holds it under a layout."""
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName
+from ckptplan.cost.scenario import EXPONENTIAL, PLANNED_SHAPES, Law, LawName
 from ckptplan.fit.counting import Counting, Per
 from ckptplan.fit.ends import Recovery
 from ckptplan.fit.findings import date_text, findings, names_of
@@ -13,8 +13,6 @@ from ckptplan.fit.record import Allocations, Counts, Outages, Outcome
 
 _SAME_SIZE = 0.01
 _FEWEST_FOR_A_PLAN = 20  # failures: below, the interval of a shape spans a factor of two
-# Beyond these a law is no failure law that anybody plans with (as in a spec).
-_PLANNED_SHAPES = {LawName.WEIBULL: (0.1, 50.0), LawName.GAMMA: (0.1, 50.0), LawName.LOGNORMAL: (0.05, 4.0)}
 _KINDS = {Outcome.PREEMPTED: "preemption", Outcome.MAINTENANCE: "maintenance"}
 
 
@@ -109,7 +107,7 @@ def _law(fitted: Fitted, counting: Counting) -> tuple[Law, str]:
     if best.name is LawName.EXPONENTIAL:
         return EXPONENTIAL, "an exponential law does as well as any other"
     found = f"{best.name} with shape {best.shape:.3g} fits the recorded times best"
-    least, most = _PLANNED_SHAPES[best.name]
+    least, most = PLANNED_SHAPES[best.name]
     if fitted.rate.failures < _FEWEST_FOR_A_PLAN or not least <= best.shape <= most:
         return EXPONENTIAL, f"{found}; but {fitted.rate.failures} failures are too few to plan with a shape"
     if fitted.exposure.per is not Per.JOB:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckptplan.cost.scenario import EXPONENTIAL, Law, LawName
+from ckptplan.cost.scenario import EXPONENTIAL, PLANNED_SHAPES, Law, LawName
 from ckptplan.spec.named_files import read_named
 from ckptplan.spec.record import Record
 
@@ -14,8 +14,6 @@ _NEEDS = {
     LawName.RECORDED: "file",
 }
 _EXAMPLES = {"shape": "shape: 0.7", "sigma": "sigma: 1.5", "file": "file: gaps.csv"}
-# Beyond these a law is no failure law that anybody has fitted, and its sums would take for ever.
-_SHAPES, _SIGMAS = (0.1, 50.0), (0.05, 4.0)
 
 
 def build_law(record: Record) -> Law | None:
@@ -50,7 +48,7 @@ def _refuse_foreign_keys(record: Record, name: LawName, needed: str | None) -> N
 
 def _with_shape(record: Record, name: LawName, value: float, of_nodes: bool) -> Law | None:
     key = _NEEDS[name]
-    least, most = _SIGMAS if key == "sigma" else _SHAPES
+    least, most = PLANNED_SHAPES[name]
     if not least <= value <= most:
         message = f"{value:g} is outside {least:g} to {most:g}"
         record.fields.fault(f"{_GROUP}.{key}", message, f"write for example {_EXAMPLES[key]}")

@@ -10,7 +10,7 @@ import typer
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import UsageError
-from ckptplan.units import UnitError, parse_quantity
+from ckptplan.units import Dimension, UnitError, parse_quantity
 
 _LONGEST_S = 1e5 * 365 * 86400
 _MOST_GPUS = 1_000_000_000
@@ -43,14 +43,19 @@ def methods_named(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(name for name in METHOD_NAMES if name in wanted)
 
 
+def quantity(text: str, dimension: Dimension, option: str, hint: str | None = None) -> float:
+    """A quantity in SI; ``hint`` stands for that of the parser."""
+    try:
+        return parse_quantity(text, dimension)
+    except UnitError as error:
+        raise UsageError(f"{option} {text}: {error}", hint=hint or error.hint) from error
+
+
 def times(texts: Sequence[str], option: str) -> list[float]:
     """Positive times, in seconds."""
     found = []
     for text in texts:
-        try:
-            value = parse_quantity(text, "time")
-        except UnitError as error:
-            raise UsageError(f"{option} {text}: {error}", hint=error.hint) from error
+        value = quantity(text, "time", option)
         if not 0 < value <= _LONGEST_S:
             raise UsageError(f"{option} {text}: not between zero and 100,000 years", hint="write for example 30min")
         found.append(value)

@@ -153,26 +153,20 @@ def _outcomes(names: list[str] | None) -> frozenset[Outcome] | None:
 
 
 def _time(text: str | None, option: str, *, zero: bool = False) -> float | None:
-    from ckptplan.units import UnitError, parse_quantity
+    from ckptplan.cli.choices import quantity
 
     if text is None:
         return None
-    try:
-        value = parse_quantity(text, "time")
-    except UnitError as error:
-        raise UsageError(f"{option} {text}: {error}", hint=error.hint) from error
+    value = quantity(text, "time", option)
     if value == 0.0 and not zero:
         raise UsageError(f"{option} {text}: zero makes no sense here", hint="write for example 10min")
     return value
 
 
 def _level(text: str) -> float:
-    from ckptplan.units import UnitError, parse_quantity
+    from ckptplan.cli.choices import quantity
 
-    try:
-        value = parse_quantity(text, "fraction")
-    except UnitError as error:
-        raise UsageError(f"--level {text}: {error}", hint=error.hint) from error
+    value = quantity(text, "fraction", "--level")
     if not 0.0 < value < 1.0:
         raise UsageError(f"--level {text}: not between 0 and 100 %", hint="write for example 95%")
     return value

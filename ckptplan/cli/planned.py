@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ckptplan.cli.choices import quantity
 from ckptplan.cost.saving import SaveCost, save_cost
 from ckptplan.cost.scenario import Mode, Save, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError, Problem, UsageError
-from ckptplan.units import UnitError, parse_quantity
 
 _DEFAULT_BYTES = float(1 << 30)
 _DEFAULT_WRITERS = 8
@@ -91,10 +91,7 @@ def _cost(save: Save | None, scenario: Scenario) -> SaveCost | None:
 
 
 def _size(text: str) -> float:
-    try:
-        value = parse_quantity(text, "size")
-    except UnitError as error:
-        raise UsageError(f"--size {text}: {error}", hint=error.hint) from error
+    value = quantity(text, "size", "--size")
     if not 1.0 <= value <= _LARGEST_BYTES:
         raise UsageError(f"--size {text}: not between one byte and 1 PB", hint="write for example 8GiB")
     return value
@@ -108,10 +105,7 @@ def block_bytes(text: str) -> int:
     UsageError
         If it is no size, or not a multiple of 4 KiB up to 1 GiB.
     """
-    try:
-        value = parse_quantity(text, "size")
-    except UnitError as error:
-        raise UsageError(f"--block {text}: {error}", hint=error.hint) from error
+    value = quantity(text, "size", "--block")
     if not _PAGE <= value <= _LARGEST_BLOCK or value % _PAGE:
         raise UsageError(f"--block {text}: not a multiple of 4 KiB up to 1 GiB", hint="write for example 16MiB")
     return int(value)

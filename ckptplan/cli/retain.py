@@ -68,14 +68,11 @@ def retain(
 
 
 def _probability(text: str | None) -> float | None:
-    from ckptplan.units import UnitError, parse_quantity
+    from ckptplan.cli.choices import quantity
 
     if text is None:
         return None
-    try:
-        value = parse_quantity(text, "fraction")
-    except UnitError as error:
-        raise UsageError(f"--probability {text}: {error}", hint=error.hint) from error
+    value = quantity(text, "fraction", "--probability")
     if not 0.0 < value < 1.0:
         raise UsageError(
             f"--probability {text}: not between 0 and 100 %",

@@ -149,14 +149,11 @@ def _chosen(loaded: Spec, strategy: str | None, interval: str | None, steps: int
 
 
 def _share(text: str | None) -> float | None:
-    from ckptplan.units import UnitError, parse_quantity
+    from ckptplan.cli.choices import quantity
 
     if text is None:
         return None
-    try:
-        value = parse_quantity(text, "fraction")
-    except UnitError as error:
-        raise UsageError(f"--precision {text}: {error}", hint="write for example 0.1%") from error
+    value = quantity(text, "fraction", "--precision", hint="write for example 0.1%")
     if not 1e-6 <= value < 1.0:
         raise UsageError(f"--precision {text}: not between 0.0001 % and 100 %", hint="write for example 0.1%")
     return value

@@ -143,13 +143,12 @@ def _counting(
 
 def _outcomes(names: list[str] | None) -> frozenset[Outcome] | None:
     from ckptplan.cli.choices import one_of
-    from ckptplan.fit.record import Outcome
+    from ckptplan.fit.counting import COUNTED
 
     if not names:
         return None
-    valid = {"failures": Outcome.FAILURE, "preemptions": Outcome.PREEMPTED, "maintenance": Outcome.MAINTENANCE}
     words = [word.strip() for name in names for word in name.split(",")]
-    return frozenset(valid[one_of(word, tuple(valid), "--count")] for word in words)
+    return frozenset(COUNTED[one_of(word, tuple(COUNTED), "--count")] for word in words)
 
 
 def _time(text: str | None, option: str, *, zero: bool = False) -> float | None:

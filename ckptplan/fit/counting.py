@@ -7,6 +7,9 @@ from ckptplan.fit.record import Outcome
 
 MERGE_S = 60.0  # two failures of one job within a minute have one cause: no restart is faster
 LEVEL = 0.95
+SIGNIFICANCE = 0.05  # of the tests of trend, bursts and laws
+# What a user may count, by the words of the command line, of a spec and of reports.
+COUNTED = {"failures": Outcome.FAILURE, "preemptions": Outcome.PREEMPTED, "maintenance": Outcome.MAINTENANCE}
 
 
 class Per(StrEnum):

@@ -7,6 +7,9 @@ import numpy as np
 from ckptplan.fit.exposure import Exposure
 from ckptplan.fit.record import Allocations, Counts, FailureRecord, Outages, Outcome, Recoveries
 
+# Phases of a record that last until the job runs again; others are a part of the recovery.
+WHOLE_RECOVERIES = ("outage", "restart")
+
 
 class CauseRow(NamedTuple):
     """One kind of end and its cause; ``share`` is of the interruptions counted, None for what is not counted."""

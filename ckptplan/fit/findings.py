@@ -3,18 +3,17 @@
 from datetime import UTC, datetime
 
 from ckptplan.cost.scenario import LawName
-from ckptplan.fit.counting import Per
+from ckptplan.fit.counting import COUNTED, SIGNIFICANCE, Per
 from ckptplan.fit.fitting import Fitted, Laws
 from ckptplan.fit.record import Outcome
 from ckptplan.units import format_time
 
 FEW = 5  # failures below which half or double the MTBF lies well within the interval
-_ALPHA = 0.05
 _TOGETHER = 0.8  # moments per failure, below which failures did not come by themselves
 _ROUNDING_SHOWS = 100_000  # failures
 UNITS = {Per.JOB: "job", Per.NODE: "node", Per.GPU: "GPU"}
 _SINGULAR = {Outcome.FAILURE: "failure", Outcome.PREEMPTED: "preemption", Outcome.MAINTENANCE: "maintenance"}
-_NAMES = {Outcome.FAILURE: "failures", Outcome.PREEMPTED: "preemptions", Outcome.MAINTENANCE: "maintenance"}
+_NAMES = {outcome: word for word, outcome in COUNTED.items()}
 
 
 def findings(fitted: Fitted) -> tuple[str, ...]:
@@ -109,7 +108,7 @@ def _scatter(fitted: Fitted) -> tuple[str, ...]:
 
 
 def _is_bursty(fitted: Fitted) -> bool:
-    return fitted.dispersion is not None and fitted.dispersion.p_value < _ALPHA
+    return fitted.dispersion is not None and fitted.dispersion.p_value < SIGNIFICANCE
 
 
 def _agreement(fitted: Fitted) -> tuple[str, ...]:
@@ -117,7 +116,7 @@ def _agreement(fitted: Fitted) -> tuple[str, ...]:
     if laws is None:
         return ()
     said = []
-    if laws.goodness.p_value < _ALPHA:
+    if laws.goodness.p_value < SIGNIFICANCE:
         rounding = ""
         if fitted.rate.failures >= _ROUNDING_SHOWS:
             rounding = "; among so many times even their rounding to whole seconds shows"

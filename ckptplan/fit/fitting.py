@@ -6,7 +6,7 @@ import numpy as np
 
 from ckptplan.cost.scenario import LawName
 from ckptplan.fit.combining import Combined
-from ckptplan.fit.counting import Counting, Per
+from ckptplan.fit.counting import SIGNIFICANCE, Counting, Per
 from ckptplan.fit.dispersion import Dispersion, dispersion
 from ckptplan.fit.ends import CauseRow, Recovery, causes_of, recovery_of
 from ckptplan.fit.exposure import Exposure
@@ -24,7 +24,6 @@ from ckptplan.fit.trend import Laplace, PowerLaw, Recent, laplace, power_law, re
 
 FEWEST_FOR_A_LAW = 3
 FEWEST_FOR_A_TREND = 5  # moments; fewer are not cut into parts
-_ALPHA = 0.05
 _SEED = 0
 _STEPS = 200  # of the survival curve that is kept
 
@@ -186,7 +185,7 @@ def _trend(found: Exposure, counting: Counting) -> Trend | None:
     at, end = clock.distinct_s, clock.end_s
     stopped = clock.until_failure and at[-1] == clock.instants_s[-1]
     recent = recent_part(at, end, until_failure=stopped)
-    changes = recent.p_value < _ALPHA
+    changes = recent.p_value < SIGNIFICANCE
     since_s = clock.date_of(recent.start)
     return Trend(
         laplace(at, end, until_failure=stopped),

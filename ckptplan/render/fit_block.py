@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ckptplan.cost.scenario import EXPONENTIAL, LawName
+from ckptplan.fit.ends import WHOLE_RECOVERIES, Recovery
 from ckptplan.fit.planning import RecordedFailures, same_size
 from ckptplan.units import HOUR_S
 
-if TYPE_CHECKING:
-    from ckptplan.fit.ends import Recovery
-
-_WHOLE = ("outage", "restart")
 _DAY_S = 24 * HOUR_S
 
 
@@ -60,7 +55,7 @@ def _restart(recovery: Recovery) -> list[str]:
     value = (
         f"{{mean: {mean}, cv: {recovery.cv:.2g}}}" if 0.005 <= recovery.cv <= 5.0 and recovery.mean_s > 0.0 else mean
     )
-    if recovery.phase in _WHOLE:
+    if recovery.phase in WHOLE_RECOVERIES:
         return [f"restart: {{total: {value}}}{seen}"]
     if recovery.phase == "repair":
         return [f"# repair of a node: {value}{seen}"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ckptplan.errors import printable
-from ckptplan.fit.counting import Per
+from ckptplan.fit.counting import SIGNIFICANCE, Per
 from ckptplan.fit.exposure import Exposure
 from ckptplan.fit.findings import UNITS, law_sentence, names_of
 from ckptplan.fit.fitting import FEWEST_FOR_A_LAW, FEWEST_FOR_A_TREND, Fitted, Rate, Trend, per_gpu
@@ -19,7 +19,6 @@ from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.units import HOUR_S, format_time
 
-_ALPHA = 0.05
 _MOST_CAUSES = 12
 
 
@@ -163,7 +162,7 @@ def _times(fitted: Fitted) -> Iterator[str]:
         yield _of_trend(fitted)
     scatter, recovery = fitted.dispersion, fitted.recovery
     if scatter is not None and scatter.p_value == scatter.p_value:  # nan: too few to tell
-        bursts = "come in bursts" if scatter.p_value < _ALPHA else "show no bursts"
+        bursts = "come in bursts" if scatter.p_value < SIGNIFICANCE else "show no bursts"
         yield f"counts {bursts} (index of dispersion {scatter.index:.3g}, p {scatter.p_value:.2g})"
     if recovery is not None:
         yield (
@@ -181,7 +180,7 @@ def _of_laws(fitted: Fitted) -> Iterator[str]:
         return
     yield law_sentence(laws, fitted.exposure.lives.of)
     fit, name = laws.goodness, laws.choice.best.name
-    verdict = "agrees" if fit.p_value >= _ALPHA else "does not agree"
+    verdict = "agrees" if fit.p_value >= SIGNIFICANCE else "does not agree"
     numbers = f"{fit.statistic_name} {fit.statistic:.3g}, p {fit.p_value:.2g}; {fit.method}"
     yield f"goodness of fit: {name} {verdict} ({numbers})"
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ckptplan.fit.ends import Recovery
 
 _ASSUMED_RESTART_S = 600.0
-_WHOLE_RECOVERIES = ("outage", "restart")  # phases of a record that last until the job runs again
 _SPECTRUM = ("failures.classes", "storage.tiers", "verification", "spares")
 
 
@@ -123,10 +122,12 @@ def _restart(record: Record) -> Restart:
 
 def _recorded_restart(record: Record, recovery: Recovery) -> Restart:
     """What the record of failures shows of a recovery: all of it, or how long the job waited for its nodes."""
+    from ckptplan.fit.ends import WHOLE_RECOVERIES
+
     mean, median = format_time(recovery.mean_s), format_time(recovery.median_s)
     origin = record.origin("failures.record.file")
     seen = f"mean of {recovery.seen:,} in the record, median {median}"
-    if recovery.phase in _WHOLE_RECOVERIES:
+    if recovery.phase in WHOLE_RECOVERIES:
         return Restart(total_s=record.take("restart.total", recovery.mean_s, text=f"{mean}, {seen}", origin=origin))
     message = f"left out: 10 min are assumed, although the record shows a {recovery.phase} of {mean} ({seen})"
     hint = f"write restart: {{replace: {mean}, ...}} with detect, initialise, load and warm_up"

@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ckptplan.cost.scenario import EXPONENTIAL, Evidence, Failures, Law
-from ckptplan.fit.counting import MERGE_S, Counting, Per
+from ckptplan.fit.counting import COUNTED, MERGE_S, Counting, Per
 from ckptplan.fit.record import Outcome
 from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.named_files import read_named
-from ckptplan.spec.schema_record import OUTCOMES, RECORD, ROLES
+from ckptplan.spec.schema_record import RECORD, ROLES
 from ckptplan.spec.tree import ListNode, Node, ScalarNode
 from ckptplan.units import format_time
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ckptplan.spec.record import Record
 
 _GROUP = "failures.record"
-_COUNTED = dict(zip(OUTCOMES, (Outcome.FAILURE, Outcome.PREEMPTED, Outcome.MAINTENANCE), strict=True))
 # Options of the command line as keys of a spec, where they have another name.
 _KEYS = {"tz": "zone", "recent": "part: recent", "recorded-gpus": "gpus", "as": "format", "column": "columns"}
 # Keys that only a reader needs, as they are written.
@@ -127,13 +126,13 @@ def _outcomes(record: Record) -> frozenset[Outcome] | None:
         return None
     names = _names(given.node)
     for name in names:
-        if name not in _COUNTED:
-            near = nearest(name, OUTCOMES)
-            hint = f"did you mean {near}?" if near else f"write one or more of {', '.join(OUTCOMES)}"
+        if name not in COUNTED:
+            near = nearest(name, tuple(COUNTED))
+            hint = f"did you mean {near}?" if near else f"write one or more of {', '.join(COUNTED)}"
             record.fields.fault(path, f"{shown(name)} cannot be counted", hint)
             return None
     record.note(path, ", ".join(names), ", ".join(names), given.node.origin)
-    return frozenset(_COUNTED[name] for name in names)
+    return frozenset(COUNTED[name] for name in names)
 
 
 def _names(node: Node) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ckptplan.spec.schema_entries import Group, Key
 
-OUTCOMES = ("failures", "preemptions", "maintenance")
 ROLES = (
     "time",
     "start",

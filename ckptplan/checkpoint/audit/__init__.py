@@ -1,0 +1,1 @@
+"""Whether a checkpoint is whole, and whether it holds all that exact resume needs."""

@@ -1,0 +1,1 @@
+"""The mean of neighbouring checkpoints, and whether it is likely to make sense."""

@@ -1,0 +1,1 @@
+"""One reader per format, and how a format is recognised."""

@@ -1,0 +1,1 @@
+"""Pickles read as data: nothing is imported, nothing is called."""

@@ -1,0 +1,1 @@
+"""Which bytes each rank of a new layout reads."""

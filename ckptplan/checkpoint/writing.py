@@ -1,0 +1,166 @@
+"""A safetensors file written tensor by tensor: aside, in full, synced, and only then under its name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ckptplan.checkpoint.writing_header import Entry, header_of, refuse_entries
+from ckptplan.checkpoint.writing_places import refuse_without_room, refused, replaceable, sync_folder
+from ckptplan.errors import InputError, printable
+
+_CREATE = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+_REOPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class SafetensorsWriter:
+    """Tensors in any order, each byte exactly once; the file appears whole or not at all.
+
+    Used as a context: without ``finish`` nothing is left, whatever happened.
+
+    Parameters
+    ----------
+    path : path
+        The file; one that is there is replaced at the end.
+    entries : sequence of Entry (or of tuples: name, dtype, shape)
+        All that it will hold.
+    metadata : mapping, optional
+        Texts by name, for ``__metadata__``.
+    inputs : iterable of paths
+        Files that must not be replaced, and folders into which nothing must be written.
+
+    Raises
+    ------
+    InputError
+        If the format cannot hold a tensor, or the file cannot be made there.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        entries: Sequence[Entry | tuple[str, str, tuple[int, ...]]],
+        metadata: Mapping[str, str] | None = None,
+        inputs: Iterable[str | Path] = (),
+    ) -> None:
+        listed = [Entry(*entry) for entry in entries]
+        refuse_entries(listed)
+        self.path = Path(path)
+        target = replaceable(self.path, inputs)
+        header, self._places = header_of(listed, metadata or {})
+        self.size_bytes = len(header) + sum(entry.size_bytes for entry in listed)
+        refuse_without_room(target.parent, self.size_bytes)
+        self._covered = {entry.name: _Covered(entry.size_bytes) for entry in listed}
+        self._start, self._target, self._handle = len(header), target, -1
+        self._aside = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.part"
+        self._open = True
+        self._guarded(lambda: self._begin(header))
+
+    def __enter__(self) -> SafetensorsWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    def write(self, name: str, start_byte: int, data: Any) -> None:
+        """Bytes of one tensor from a place in it on; `data` is bytes or a contiguous array."""
+        view = memoryview(data).cast("B")
+        self._covered[name].add(start_byte, len(view), name)
+        at = self._start + self._places[name] + start_byte
+        self._guarded(lambda: _write_all(self._stream(), view, at))
+
+    def finish(self) -> None:
+        """All is written: sync, then give the file its name, then sync the folder."""
+        for name, covered in self._covered.items():
+            if covered.missing:
+                said = f"{covered.missing:,} bytes of {printable(name)} were never written; nothing is left behind"
+                self.abort()
+                raise InputError(said, hint="the checkpoint does not hold all of it")
+        self._guarded(self._commit)
+        self._open = False
+
+    def abort(self) -> None:
+        """Leave nothing behind, unless it is finished."""
+        if self._open:
+            self._open = False
+            self.park()
+            with suppress(OSError):
+                self._aside.unlink()
+
+    def park(self) -> None:
+        """Close the file until the next write: a writer of many files must not hold them all open."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _begin(self, header: bytes) -> None:
+        self._handle = os.open(self._aside, _CREATE, 0o666)
+        with suppress(OSError):
+            os.fchmod(self._handle, self._target.stat().st_mode & 0o777)
+        os.ftruncate(self._handle, self.size_bytes)
+        _write_all(self._handle, memoryview(header), 0)
+
+    def _stream(self) -> int:
+        if not self._open:
+            raise OSError(9, "the writer is closed")
+        if self._handle < 0:
+            self._handle = os.open(self._aside, _REOPEN)
+        return self._handle
+
+    def _commit(self) -> None:
+        os.fsync(self._stream())
+        self.park()
+        self._aside.replace(self._target)
+        sync_folder(self._target.parent)
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except OSError as error:
+            self.abort()
+            raise refused(self.path, error) from error
+        except BaseException:
+            self.abort()
+            raise
+
+
+class _Covered:
+    """Which bytes of one tensor are written: disjoint ranges in order."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._starts, self._ends = size, [], []  # type: int, list[int], list[int]
+        self.missing = size
+
+    def add(self, start: int, length: int, name: str) -> None:
+        """Note a range; one that is written already, or lies outside, is refused."""
+        if not length:
+            return
+        end, place = start + length, bisect_left(self._starts, start)
+        before = place > 0 and self._ends[place - 1] > start
+        after = place < len(self._starts) and self._starts[place] < end
+        if start < 0 or end > self._size or before or after:
+            fault = "twice" if before or after else f"outside of its {self._size:,}"
+            raise InputError(f"bytes {start:,} to {end:,} of {printable(name)} would be written {fault}")
+        self.missing -= length
+        left = place > 0 and self._ends[place - 1] == start
+        right = place < len(self._starts) and self._starts[place] == end
+        if left and right:
+            self._ends[place - 1] = self._ends.pop(place)
+            del self._starts[place]
+        elif left:
+            self._ends[place - 1] = end
+        elif right:
+            self._starts[place] = start
+        else:
+            self._starts.insert(place, start)
+            self._ends.insert(place, end)
+
+
+def _write_all(handle: int, view: memoryview, at: int) -> None:
+    while view:
+        written = os.pwrite(handle, view, at)
+        view, at = view[written:], at + written

@@ -1,0 +1,61 @@
+"""Where a result may be written: nothing of the inputs is replaced, and what cannot be written is said first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ckptplan.errors import InputError, printable
+
+
+def replaceable(path: Path, inputs: Iterable[str | Path] = ()) -> Path:
+    """The file that a name stands for, if it may be written: no folder, no device, nothing of the inputs."""
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise refused(path, OSError(21, "it is a directory" if target.is_dir() else "it is not a regular file"))
+        if not target.parent.is_dir():
+            raise refused(path, OSError(2, "its folder does not exist"))
+        for name in inputs:
+            if _harms(target, Path(name)):
+                said = f"{printable(str(path))} would overwrite or join the checkpoint that is read"
+                raise InputError(said, hint="give another file, outside of the checkpoint")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise refused(
+            path, error if isinstance(error, OSError) else OSError(22, "no such name can be a file")
+        ) from None
+    return target
+
+
+def _harms(target: Path, source: Path) -> bool:
+    if source.is_dir():
+        return any(parent.samefile(source) for parent in (target, *target.parents) if parent.exists())
+    return source.exists() and (target == source.resolve() or (target.exists() and target.samefile(source)))
+
+
+def refuse_without_room(folder: Path, needed: int) -> None:
+    """Raise if the file system says that so many bytes will not fit. [bytes]."""
+    with suppress(OSError):
+        found = os.statvfs(folder)
+        free = found.f_bavail * found.f_frsize
+        if needed > free:
+            said = f"{needed:,} bytes are to be written and {free:,} are free in {printable(str(folder))}"
+            raise InputError(said, hint="choose fewer tensors, or another place")
+
+
+def refused(path: Path, error: OSError) -> InputError:
+    """The error for a file that cannot be written."""
+    reason = error.strerror or str(error)
+    return InputError(f"cannot write {printable(str(path))}: {reason.lower()}", hint="give another file")
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in a folder reach storage; where a file system has no such thing, they are as safe as it makes them."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)

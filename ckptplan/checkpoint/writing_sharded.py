@@ -1,0 +1,153 @@
+"""A folder of safetensors files with their index, as Hugging Face's libraries write them above a size."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ckptplan.checkpoint.writing import SafetensorsWriter
+from ckptplan.checkpoint.writing_header import Entry, refuse_entries
+from ckptplan.checkpoint.writing_places import refuse_without_room, refused, replaceable, sync_folder
+from ckptplan.errors import InputError, printable
+
+SHARD_BYTES = 5_000_000_000  # transformers cuts at 5 GB
+INDEX = "model.safetensors.index.json"
+SINGLE = "model.safetensors"
+MOST_OPEN = 32
+
+
+class ShardedSafetensorsWriter:
+    """Tensors in any order into a new folder, which appears whole or not at all.
+
+    Used as a context: without ``finish`` nothing is left, whatever happened. No tensor is cut: one that is larger
+    than ``shard_bytes`` has a file of its own. What fits in one file is ``model.safetensors``, without an index.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that does not exist yet, or is empty.
+    entries, metadata, inputs
+        As of SafetensorsWriter.
+    shard_bytes : int
+        No file holds more than this many bytes of tensors, unless one tensor does. [bytes]
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        entries: Sequence[Entry | tuple[str, str, tuple[int, ...]]],
+        metadata: Mapping[str, str] | None = None,
+        inputs: Iterable[str | Path] = (),
+        shard_bytes: int = SHARD_BYTES,
+    ) -> None:
+        listed = [Entry(*entry) for entry in entries]
+        refuse_entries(listed)
+        self.path = Path(folder)
+        self._target = _new_folder(self.path, inputs)
+        self._total_bytes = sum(entry.size_bytes for entry in listed)
+        refuse_without_room(self._target.parent, self._total_bytes)
+        self._aside = self._target.parent / f".{self._target.name[:200]}.{secrets.token_hex(6)}.part"
+        self._writers: dict[str, SafetensorsWriter] = {}
+        self._file_of: dict[str, str] = {}
+        self._busy: OrderedDict[str, None] = OrderedDict()
+        self._open = True
+        try:
+            self._aside.mkdir()
+            self._begin(cut(listed, shard_bytes), metadata)
+        except OSError as error:
+            self.abort()
+            raise refused(self.path, error) from error
+        except BaseException:
+            self.abort()
+            raise
+
+    def __enter__(self) -> ShardedSafetensorsWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files with tensors, in order."""
+        return tuple(self._writers)
+
+    def write(self, name: str, start_byte: int, data: Any) -> None:
+        """Bytes of one tensor from a place in it on; `data` is bytes or a contiguous array."""
+        file = self._file_of[name]
+        self._busy.pop(file, None)
+        self._busy[file] = None
+        if len(self._busy) > MOST_OPEN:
+            self._writers[self._busy.popitem(last=False)[0]].park()
+        self._writers[file].write(name, start_byte, data)
+
+    def finish(self) -> None:
+        """All is written: finish every file, write the index, then give the folder its name."""
+        try:
+            for writer in self._writers.values():
+                writer.finish()
+            if len(self._writers) > 1:
+                self._write_index()
+            sync_folder(self._aside)
+            self._aside.rename(self._target)  # replaces an empty folder, and nothing else
+            sync_folder(self._target.parent)
+        except OSError as error:
+            self.abort()
+            raise refused(self.path, error) from error
+        except BaseException:
+            self.abort()
+            raise
+        self._open = False
+
+    def abort(self) -> None:
+        """Leave nothing behind, unless it is finished."""
+        if self._open:
+            self._open = False
+            for writer in self._writers.values():
+                writer.abort()
+            shutil.rmtree(self._aside, ignore_errors=True)
+
+    def _begin(self, parts: Sequence[Sequence[Entry]], metadata: Mapping[str, str] | None) -> None:
+        for number, part in enumerate(parts, 1):
+            file = SINGLE if len(parts) == 1 else f"model-{number:05d}-of-{len(parts):05d}.safetensors"
+            writer = SafetensorsWriter(self._aside / file, part, metadata)
+            writer.park()
+            self._writers[file] = writer
+            self._file_of.update((entry.name, file) for entry in part)
+
+    def _write_index(self) -> None:
+        document = {"metadata": {"total_size": self._total_bytes}, "weight_map": dict(sorted(self._file_of.items()))}
+        with (self._aside / INDEX).open("x", encoding="utf-8") as file:
+            json.dump(document, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def cut(entries: Sequence[Entry], shard_bytes: int) -> list[list[Entry]]:
+    """The tensors of each file, in the order given; at least one file."""
+    parts: list[list[Entry]] = [[]]
+    held = 0
+    for entry in entries:
+        if parts[-1] and held + entry.size_bytes > shard_bytes:
+            parts.append([])
+            held = 0
+        parts[-1].append(entry)
+        held += entry.size_bytes
+    return parts
+
+
+def _new_folder(path: Path, inputs: Iterable[str | Path]) -> Path:
+    """Where the folder will be: new or empty, and not within the inputs."""
+    target = replaceable(path / "_", inputs).parent if path.is_dir() else replaceable(path, inputs)
+    if target.is_file():
+        raise InputError(f"{printable(str(path))} is a file", hint="name a folder that does not exist yet")
+    if target.is_dir() and any(target.iterdir()):
+        raise InputError(f"{printable(str(path))} is not empty", hint="name a folder that does not exist yet")
+    return target

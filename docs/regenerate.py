@@ -27,6 +27,7 @@ HELP_PAGES = (
     "fit",
     "online",
     "size",
+    "inspect",
     "methods",
     "configs",
     "measure",

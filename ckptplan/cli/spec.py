@@ -24,6 +24,7 @@ DOCUMENTS = (
     "storage",
     "saving",
     "benchmarks",
+    "manifest",
 )
 
 
@@ -34,7 +35,7 @@ def schema(
         typer.Argument(
             metavar="[DOCUMENT]",
             help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit, "
-            "storage, saving, benchmarks.",
+            "storage, saving, benchmarks, manifest.",
         ),
     ] = "spec",
     output: OutputOption = None,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ckptplan.render import spectrum_schemas
 from ckptplan.render.fit_schemas import fit
+from ckptplan.render.inspect_schemas import manifest
 from ckptplan.render.measure_schemas import benchmarks, saving, storage
 from ckptplan.render.retain_schemas import retention
 from ckptplan.render.run_schemas import online, simulation, whole_run
@@ -170,6 +171,7 @@ def output_schema(name: str) -> dict[str, Any]:
         "storage": storage,
         "saving": saving,
         "benchmarks": benchmarks,
+        "manifest": manifest,
         "fit": fit,
     }
     body = bodies[name]()

@@ -1,0 +1,101 @@
+"""A manifest in few numbers: bytes by kind of state, how tensors are cut, which types of elements."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.checkpoint.dtypes import BITS, FLOATING
+from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.manifest import Manifest, Tensor
+
+
+class KindTotal(NamedTuple):
+    """All states of one kind."""
+
+    kind: StateKind
+    tensors: int
+    objects: int
+    logical_bytes: int  # of the tensors, each counted once
+    stored_bytes: int  # what their items, and those of the objects, take in the files
+    dtypes: tuple[tuple[str, int], ...]  # with the elements of each, the most frequent first
+
+
+class Cutting(NamedTuple):
+    """How many tensors of the model and its optimizer are cut alike: `parts` counts the pieces along each axis."""
+
+    parts: tuple[int, ...]
+    flat: bool
+    tensors: int
+
+
+def by_kind(manifest: Manifest) -> tuple[KindTotal, ...]:
+    """Bytes by kind of state, in the order of `StateKind`.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of any format.
+
+    Returns
+    -------
+    tuple of KindTotal
+        Of the kinds that are there. [bytes]
+    """
+    tensors: dict[StateKind, list[Tensor]] = defaultdict(list)
+    for tensor in manifest.tensors:
+        tensors[tensor.kind].append(tensor)
+    objects: Counter[StateKind] = Counter()
+    object_bytes: Counter[StateKind] = Counter()
+    for entry in manifest.objects:
+        objects[entry.kind] += 1
+        object_bytes[entry.kind] += entry.item_bytes
+    return tuple(
+        KindTotal(
+            kind,
+            len(tensors[kind]),
+            objects[kind],
+            sum(tensor.logical_bytes for tensor in tensors[kind]),
+            sum(tensor.stored_bytes for tensor in tensors[kind]) + object_bytes[kind],
+            _types(tensors[kind]),
+        )
+        for kind in StateKind
+        if tensors[kind] or objects[kind]
+    )
+
+
+def parameter_elements(manifest: Manifest) -> int:
+    """Parameters of the model: elements of the parameters, or of the masters where these alone are stored."""
+    weights = {
+        kind: sum(t.elements for t in manifest.tensors if t.kind is kind)
+        for kind in (StateKind.PARAMETER, StateKind.MASTER)
+    }
+    return weights[StateKind.PARAMETER] or weights[StateKind.MASTER]
+
+
+def cuttings(manifest: Manifest) -> tuple[Cutting, ...]:
+    """How the tensors are cut, the most frequent way first; tensors of a rank's own are left out."""
+    found: Counter[tuple[tuple[int, ...], bool]] = Counter()
+    for tensor in manifest.tensors:
+        if tensor.rank is None and tensor.shape:
+            found[_parts(tensor), tensor.shards.flat] += 1
+    return tuple(Cutting(parts, flat, count) for (parts, flat), count in found.most_common())
+
+
+def _parts(tensor: Tensor) -> tuple[int, ...]:
+    offsets = tensor.shards.offsets[(tensor.shards.sizes > 0).all(axis=1)]
+    return tuple(max(1, len(np.unique(offsets[:, axis]))) for axis in range(offsets.shape[1]))
+
+
+def _types(tensors: list[Tensor]) -> tuple[tuple[str, int], ...]:
+    found: Counter[str] = Counter()
+    for tensor in tensors:
+        found[tensor.dtype] += tensor.elements
+    return tuple(found.most_common())
+
+
+def is_low_precision(dtype: str) -> bool:
+    """Whether a floating type has fewer than 32 bits."""
+    return dtype in FLOATING and BITS[dtype] < 32

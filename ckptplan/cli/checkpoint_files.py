@@ -1,0 +1,48 @@
+"""Checkpoints that a command reads: opened, kept from being written into, their faults told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckptplan.errors import InputError, Place, Problem, UsageError, printable
+
+if TYPE_CHECKING:
+    from ckptplan.checkpoint.manifest import Fault, Manifest
+
+_MOST_FAULTS = 20
+
+
+def readable(path: str) -> Manifest:
+    """The manifest of a checkpoint whose tensors can be listed; its faults are the error otherwise."""
+    from ckptplan.checkpoint.formats.detect import read_manifest
+
+    manifest = read_manifest(path)
+    if not manifest.tensors and not manifest.objects and manifest.faults:
+        raise InputError([problem_of(fault, manifest) for fault in manifest.faults[:_MOST_FAULTS]])
+    return manifest
+
+
+def problem_of(fault: Fault, manifest: Manifest) -> Problem:
+    """A fault as the error that a user reads."""
+    file = manifest.root / printable(fault.file) if fault.file else manifest.root
+    return Problem(fault.message, Place(str(file)), key=fault.key, hint=fault.hint)
+
+
+def refuse_inside(output: Path | None, manifest: Manifest) -> None:
+    """A result must not be written over the checkpoint, nor into its folder."""
+    if output is None or not output.parent.exists():
+        return
+    target, root = output.parent.resolve() / output.name, manifest.root.resolve()
+    written = {(root / file.name).resolve() for file in manifest.files}
+    if target in written or target == root or (root.is_dir() and len(written) > 1 and root in target.parents):
+        raise UsageError(f"-o {output} would write into the checkpoint", hint="give a file elsewhere with -o")
+
+
+def told(manifest: Manifest, path: str) -> list[str]:
+    """The faults in sentences, and what looks further into them."""
+    faults = manifest.faults
+    said = [": ".join(printable(part) for part in (f.file, f.key, f.message) if part) for f in faults[:_MOST_FAULTS]]
+    if len(faults) > _MOST_FAULTS:
+        said.append(f"and {len(faults) - _MOST_FAULTS:,} more faults")
+    return [*said, f"ckptplan audit {printable(path)} tells whether a run can go on from it"] if said else []

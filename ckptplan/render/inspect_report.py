@@ -1,0 +1,107 @@
+"""What a checkpoint holds, for people: one sentence, bytes by kind of state, how it is cut; lists where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ckptplan.checkpoint.manifest import Manifest
+from ckptplan.checkpoint.summary import Cutting, cuttings, parameter_elements
+from ckptplan.errors import printable
+from ckptplan.render.inspect_sheet import Shown, file_sheet, kind_sheet, object_sheet, shard_sheet, tensor_sheet
+from ckptplan.render.numbers import quantity, whole
+from ckptplan.render.screen import Screen
+from ckptplan.render.sheet import Sheet, to_markdown
+from ckptplan.units import format_size
+
+_MOST_CUTTINGS = 4
+
+
+def report(shown: Shown, screen: Screen) -> str:
+    """The whole report for people."""
+    parts = [screen.paragraph(answer(shown.manifest), indent="  ", first="") + "\n"]
+    for title, sheet in _sheets(shown):
+        parts += [screen.paragraph(title) + "\n" if title else "", screen.table(sheet)]
+    parts.append(screen.bullets("What is known of the save", list(_facts(shown.manifest))))
+    return "\n".join(part for part in parts if part)
+
+
+def markdown(shown: Shown) -> str:
+    """The same as Markdown."""
+    parts = [f"## {answer(shown.manifest)}\n"]
+    for title, sheet in _sheets(shown):
+        parts += [f"### {title}\n" if title else "", to_markdown(sheet)]
+    parts.append("### What is known of the save\n\n" + "".join(f"- {text}\n" for text in _facts(shown.manifest)))
+    return "\n".join(part for part in parts if part)
+
+
+def answer(manifest: Manifest) -> str:
+    """What it is and how large, in one sentence."""
+    name = printable(str(manifest.root))
+    step = "" if manifest.step is None else f", step {manifest.step:,}"
+    logical = sum(tensor.logical_bytes for tensor in manifest.tensors)
+    on_disk = sum(file.size_bytes for file in manifest.files)
+    files = quantity(len(manifest.files), "file")
+    if not manifest.tensors and not manifest.objects:
+        return f"{name}: {manifest.format}{step}: nothing can be listed; {files} of {format_size(on_disk)}"
+    parameters = parameter_elements(manifest)
+    of = f" of {whole(parameters)} parameters" if parameters else ""
+    return (
+        f"{name}: {manifest.format}{step}: a checkpoint{of} with {format_size(logical)} in "
+        f"{quantity(len(manifest.tensors), 'tensor')}; {format_size(on_disk)} in {files}"
+    )
+
+
+def _sheets(shown: Shown) -> Iterator[tuple[str, Sheet]]:
+    manifest = shown.manifest
+    if manifest.tensors or manifest.objects:
+        yield "", kind_sheet(manifest)
+    if shown.list_tensors:
+        if shown.tensors:
+            yield "Tensors", tensor_sheet(shown.tensors)
+        if shown.objects:
+            yield "Objects", object_sheet(shown.objects, manifest.files)
+    if shown.list_shards and shown.tensors:
+        yield "Shards", shard_sheet(shown.tensors, manifest.files)
+    if shown.list_files:
+        yield "Files", file_sheet(manifest.files)
+
+
+def _facts(manifest: Manifest) -> Iterator[str]:
+    if manifest.mesh is not None:
+        axes = " x ".join(f"{name} {size}" for name, size in zip(manifest.mesh.names, manifest.mesh.shape, strict=True))
+        yield f"mesh: {printable(axes)}"
+    if manifest.world_size is not None:
+        yield f"saved by {quantity(manifest.world_size, 'rank')}"
+    if manifest.writer_ranks:
+        yield f"written by {ranks(manifest.writer_ranks)}"
+    if manifest.producer:
+        yield f"written with {printable(manifest.producer)}"
+    yield from _cut(cuttings(manifest))
+    for kind, where in manifest.elsewhere:
+        yield f"{kind}: {printable(where)}"
+    yield from (printable(remark) for remark in manifest.remarks)
+
+
+def _cut(found: Sequence[Cutting]) -> Iterator[str]:
+    for cutting in found[:_MOST_CUTTINGS]:
+        yield f"{quantity(cutting.tensors, 'tensor')}: {_pieces(cutting)}"
+    if len(found) > _MOST_CUTTINGS:
+        rest = sum(cutting.tensors for cutting in found[_MOST_CUTTINGS:])
+        yield f"{quantity(rest, 'tensor')}: cut in {len(found) - _MOST_CUTTINGS:,} other ways (--tensors lists them)"
+
+
+def _pieces(cutting: Cutting) -> str:
+    if cutting.flat:
+        return f"{whole(cutting.parts[0])} ranges of elements" if cutting.parts[0] > 1 else "one range of elements"
+    cut = [f"axis {axis} in {count:,}" for axis, count in enumerate(cutting.parts) if count > 1]
+    return f"cut along {' and '.join(cut)} pieces" if cut else "stored whole"
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """``rank 0``, ``ranks 0 to 3``, ``4 ranks: 0, 2, 5, 9``."""
+    if len(numbers) == 1:
+        return f"rank {numbers[0]:,}"
+    if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"ranks {numbers[0]:,} to {numbers[-1]:,}"
+    some = ", ".join(f"{number:,}" for number in numbers[:8])
+    return f"{len(numbers):,} ranks: {some}{', ...' if len(numbers) > 8 else ''}"

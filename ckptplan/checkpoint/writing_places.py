@@ -10,12 +10,15 @@ from pathlib import Path
 from ckptplan.errors import InputError, printable
 
 
-def replaceable(path: Path, inputs: Iterable[str | Path] = ()) -> Path:
-    """The file that a name stands for, if it may be written: no folder, no device, nothing of the inputs."""
+def replaceable(path: Path, inputs: Iterable[str | Path] = (), *, folder: bool = False) -> Path:
+    """What a name stands for, if it may be written: a file (or a folder), no device, nothing of the inputs."""
     try:
         target = path.resolve()
-        if target.exists() and not target.is_file():
-            raise refused(path, OSError(21, "it is a directory" if target.is_dir() else "it is not a regular file"))
+        if target.exists() and not (target.is_dir() if folder else target.is_file()):
+            is_other = (
+                "it is a directory" if target.is_dir() else "it is no folder" if folder else "it is no regular file"
+            )
+            raise refused(path, OSError(21, is_other))
         if not target.parent.is_dir():
             raise refused(path, OSError(2, "its folder does not exist"))
         for name in inputs:

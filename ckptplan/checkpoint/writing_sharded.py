@@ -145,9 +145,7 @@ def cut(entries: Sequence[Entry], shard_bytes: int) -> list[list[Entry]]:
 
 def _new_folder(path: Path, inputs: Iterable[str | Path]) -> Path:
     """Where the folder will be: new or empty, and not within the inputs."""
-    target = replaceable(path / "_", inputs).parent if path.is_dir() else replaceable(path, inputs)
-    if target.is_file():
-        raise InputError(f"{printable(str(path))} is a file", hint="name a folder that does not exist yet")
+    target = replaceable(path, inputs, folder=True)
     if target.is_dir() and any(target.iterdir()):
         raise InputError(f"{printable(str(path))} is not empty", hint="name a folder that does not exist yet")
     return target

@@ -1,0 +1,128 @@
+"""The state of an optimizer, taken apart: which parameter, and what of it.
+
+Frameworks spell one thing in several ways: ``optim.state.<parameter>.exp_avg``,
+``optimizer.state.exp_avg.<parameter>``, ``optim.state.<number>.exp_avg``, and ``param_groups.<parameter>.lr``. A
+parameter's own name may contain the same words, so that names are matched against those of the tensors that can be
+parameters, the longest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.naming.entries import Entry, Spelling
+from ckptplan.checkpoint.naming.vocabulary import HYPERPARAMETERS, MASTER_GROUPS, OPTAX, OPTIMIZERS, SLOTS
+
+DEEPEST_ROOT = 4
+GROUPS = "param_groups"
+STATE = "state"
+
+Root = tuple[str, tuple[str, ...]]  # scope and parts
+
+
+class Owned(NamedTuple):
+    """State of one parameter: the parameter's name as the optimizer spells it, and the name of the state."""
+
+    parameter: str
+    slot: str
+    certain: bool  # the name is that of a known tensor, or an element of the path of its own
+
+
+def kind_of_slot(slot: str) -> StateKind | None:
+    """What the state of this name is; a dotted one by its first part (``exp_avg.codes``)."""
+    return SLOTS.get(slot) or SLOTS.get(slot.partition(".")[0])
+
+
+def roots(named: Iterable[tuple[Entry, Spelling]]) -> frozenset[Root]:
+    """Where optimizers begin: in front of ``param_groups``, and names of optimizers in front of ``state``."""
+    found: set[Root] = set()
+    for entry, spelled in named:
+        parts = spelled.parts
+        for at in range(min(DEEPEST_ROOT, len(parts))):
+            if not spelled.bounded(at):
+                continue
+            grouped = parts[at] == GROUPS and (not entry.is_tensor or parts[-1] in HYPERPARAMETERS)
+            stated = parts[at] == STATE and (_optimizers(parts[:at]) or _bare_state(parts, at))
+            other = parts[at] in MASTER_GROUPS | OPTAX and _optimizers(parts[:at])
+            if grouped or stated or other:
+                found.add((spelled.scope, parts[:at]))
+                break
+    return frozenset(found)
+
+
+def root_of(spelled: Spelling, known: frozenset[Root]) -> int | None:
+    """How many parts of a name are those of its optimizer; None if it is of none."""
+    for at in range(min(DEEPEST_ROOT, len(spelled.parts))):
+        below = spelled.parts[at] in {STATE, GROUPS} | MASTER_GROUPS | OPTAX
+        if below and spelled.bounded(at) and (spelled.scope, spelled.parts[:at]) in known:
+            return at
+    return None
+
+
+def split(rest: Spelling, names: Mapping[str, object], *, slot_first: bool) -> Owned | None:
+    """The parameter and the slot of what stands behind ``state``; None if neither is known."""
+    found = [*_by_path(rest), *_by_name(rest.parts, names)] or _by_slot(rest.parts)
+    if not found:
+        return None
+    known = [owned for owned in found if kind_of_slot(owned.slot) is not None] or found
+    preferred = [owned for owned in known if _is_slot_first(rest, owned) == slot_first] or known
+    return max(preferred, key=lambda owned: len(owned.parameter))
+
+
+def slots_come_first(rests: Iterable[Spelling], names: Mapping[str, object]) -> bool:
+    """Whether most states of a checkpoint name the slot in front of the parameter, as Megatron does."""
+    balance = 0
+    for rest in rests:
+        found = _by_name(rest.parts, names) or _by_slot(rest.parts)
+        balance += sum(1 if _is_slot_first(rest, owned) else -1 for owned in found)
+    return balance > 0
+
+
+def _optimizers(parts: tuple[str, ...]) -> bool:
+    return bool(parts) and parts[0] in OPTIMIZERS and all(part in OPTIMIZERS or part.isdigit() for part in parts)
+
+
+def _bare_state(parts: tuple[str, ...], at: int) -> bool:
+    """A state dict of an optimizer at the top, by parameter numbers: ``state.0.exp_avg``."""
+    return at == 0 and len(parts) == 3 and parts[1].isdigit() and parts[2] in SLOTS
+
+
+def _is_slot_first(rest: Spelling, owned: Owned) -> bool:
+    return ".".join(rest.parts) == f"{owned.slot}.{owned.parameter}"
+
+
+def _by_path(rest: Spelling) -> list[Owned]:
+    """By the path alone, where the parameter's name is an element of its own."""
+    cuts = sorted(rest.ends or ())
+    if len(cuts) < 2:
+        return []
+    first, last = ".".join(rest.parts[: cuts[0]]), ".".join(rest.parts[cuts[0] :])
+    if kind_of_slot(first) is not None and kind_of_slot(last) is None:
+        return []
+    return [Owned(first, last, True)]
+
+
+def _by_name(parts: tuple[str, ...], names: Mapping[str, object]) -> list[Owned]:
+    """The longest known name in front of the slot, and the longest behind it."""
+    found = []
+    for at in range(len(parts) - 1, 0, -1):
+        if ".".join(parts[:at]) in names:
+            found.append(Owned(".".join(parts[:at]), ".".join(parts[at:]), True))
+            break
+    for at in range(1, len(parts)):
+        if ".".join(parts[at:]) in names:
+            found.append(Owned(".".join(parts[at:]), ".".join(parts[:at]), True))
+            break
+    return found
+
+
+def _by_slot(parts: tuple[str, ...]) -> list[Owned]:
+    """Where the parameter itself was not saved: a known slot at either end."""
+    found = []
+    if len(parts) > 1 and parts[-1] in SLOTS:
+        found.append(Owned(".".join(parts[:-1]), parts[-1], False))
+    if len(parts) > 1 and parts[0] in SLOTS:
+        found.append(Owned(".".join(parts[1:]), parts[0], False))
+    return found

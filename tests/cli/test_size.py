@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from ckptplan.render.schemas import output_schema
+from tests.checkpoint.formats.test_safetensors_header import save
 from tests.cli.harness import ckptplan
-from tests.readers.models.test_safetensors import save
 from tests.spec.broken import GOOD
 
 # Llama 3.1 8B, and what Megatron Core 0.16.1 puts on each rank of tensor 8 and pipeline 4, two bytes per parameter.

@@ -11,7 +11,7 @@ import pytest
 
 from ckptplan.errors import InputError, Problem
 from ckptplan.load import load
-from tests.readers.models.test_safetensors import save
+from tests.checkpoint.formats.test_safetensors_header import save
 from tests.spec.broken import GOOD
 
 CONFIG = {

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ckptplan.readers.models.safetensors import (
+from ckptplan.checkpoint.formats.safetensors_header import (
     PICKLED,
     StoredTensor,
     open_regular,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ckptplan.checkpoint.formats.safetensors_header import StoredTensor, refused, several
 from ckptplan.cost.architecture import Architecture, Cut, Experts, TensorKind, Tensors
 from ckptplan.errors import InputError, printable
-from ckptplan.readers.models.safetensors import StoredTensor, refused, several
 from ckptplan.readers.models.shards import read_shards
 from ckptplan.readers.models.tensor_names import Role, is_no_weight, is_packed, role_of
 from ckptplan.readers.models.whole_models import missing_parts, refuse_what_is_no_model

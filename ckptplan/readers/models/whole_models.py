@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ckptplan.readers.models.safetensors import StoredTensor, refused, shown
+from ckptplan.checkpoint.formats.safetensors_header import StoredTensor, refused, shown
 from ckptplan.readers.models.tensor_names import Role, is_no_weight
 
 _MOST_LISTED = 10

@@ -11,7 +11,7 @@ import pytest
 
 from ckptplan.errors import InputError
 from ckptplan.readers.models.shards import read_shards
-from tests.readers.models.test_safetensors import save
+from tests.checkpoint.formats.test_safetensors_header import save
 
 FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 
@@ -91,7 +91,7 @@ def test_a_disk_that_fails_is_an_error_of_the_file(folder: Path, monkeypatch: py
     def broken(_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("ckptplan.readers.models.safetensors._header_bytes", lambda *_: broken(_))
+    monkeypatch.setattr("ckptplan.checkpoint.formats.safetensors_header._header_bytes", lambda *_: broken(_))
     (folder / "model.safetensors.index.json").unlink()
     assert refusal(folder) == ("cannot be read: Input/output error",)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ckptplan.checkpoint.formats.safetensors_header import StoredTensor
 from ckptplan.cost.architecture import TensorKind
 from ckptplan.errors import InputError
-from ckptplan.readers.models.safetensors import StoredTensor
 from ckptplan.readers.models.stored_model import architecture_of, read_stored_model
-from tests.readers.models.test_safetensors import save
+from tests.checkpoint.formats.test_safetensors_header import save
 
 COLLECTION = Path(__file__).parents[4] / "shared" / "data" / "models"
 TRUTH = (

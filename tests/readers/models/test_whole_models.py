@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ckptplan.checkpoint.formats.safetensors_header import StoredTensor
 from ckptplan.errors import InputError
-from ckptplan.readers.models.safetensors import StoredTensor
 from ckptplan.readers.models.stored_model import read_stored_model
 from ckptplan.readers.models.tensor_names import role_of
 from ckptplan.readers.models.whole_models import missing_parts, refuse_what_is_no_model
-from tests.readers.models.test_safetensors import save
+from tests.checkpoint.formats.test_safetensors_header import save
 from tests.readers.models.test_stored_model import SMALL, TRUTH, counted, tensors_of
 
 TEN = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckptplan.checkpoint.formats.safetensors_header import BITS, MOST_PROBLEMS, StoredTensor, read_header
 from ckptplan.errors import InputError
-from ckptplan.readers.models.safetensors import BITS, MOST_PROBLEMS, StoredTensor, read_header
 
 GOOD = {"a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
 

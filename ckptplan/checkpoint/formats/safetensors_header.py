@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from ckptplan.checkpoint import dtypes
 from ckptplan.errors import InputError, Place, Problem, printable
 
 LONGEST_HEADER = 100_000_000  # bytes: the limit of the reference implementation
@@ -23,11 +24,7 @@ _MOST_COMMAS = 1_000_000  # of a header: 160,000 tensors, and half a gigabyte on
 _MOST_AXES = 64
 _MOST_ELEMENTS = 2**63 - 1
 
-BITS = {
-    "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
-    "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32,
-    "I64": 64, "U64": 64, "F64": 64, "C64": 64, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
-}  # fmt: skip
+BITS = {short: dtypes.BITS[name] for short, name in dtypes.OF_SAFETENSORS.items()}
 
 _PICKLED = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 PICKLED = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})  # endings
@@ -58,6 +55,7 @@ class Header(NamedTuple):
 
     tensors: tuple[StoredTensor, ...]
     metadata: Mapping[str, str]
+    offsets: tuple[int, ...] = ()  # of the data of each tensor in the file, bytes
 
 
 def read_header(path: str | Path) -> Header:
@@ -78,8 +76,12 @@ def read_header(path: str | Path) -> Header:
         If it is no safetensors file, or its header and its size contradict each other: with up to 20 faults.
     """
     with open_regular(path) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        text = _header_bytes(stream, size, path)
+        return header_of(stream, os.fstat(stream.fileno()).st_size, path)
+
+
+def header_of(stream: BinaryIO, size: int, path: str | Path) -> Header:
+    """The same of a stream at its beginning and the size of its file; the path is for messages."""
+    text = _header_bytes(stream, size, path)
     found = parse_json(text, path)
     metadata = found.pop("__metadata__", {})
     problems: list[str] = []
@@ -98,7 +100,8 @@ def read_header(path: str | Path) -> Header:
         problems += _gaps(sorted(spans), size - 8 - len(text))
     if problems:
         raise several(problems, path, "write the file again, or take model.config")
-    return Header(tuple(tensors), metadata)
+    begins = {name: begin for begin, _, name in spans}
+    return Header(tuple(tensors), metadata, tuple(8 + len(text) + begins[tensor.name] for tensor in tensors))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ckptplan.cost.architecture import Architecture
     from ckptplan.fit.counting import Counting
     from ckptplan.fit.planning import RecordedFailures
-    from ckptplan.spec.named_files import StorageRates
+    from ckptplan.spec.named_files import SavedCheckpoint, StorageRates
 
 _Found = TypeVar("_Found")
 
@@ -69,11 +69,12 @@ class FilesBeside:
 
         return self._once(("config", name), read)
 
-    def checkpoint(self, name: str) -> tuple[Architecture, tuple[str, ...]]:
-        """The tensors of a model, from the headers of its files, and remarks on these."""
-        from ckptplan.readers.models.stored_model import read_stored_model
+    def checkpoint(self, name: str) -> SavedCheckpoint:
+        """The tensors of a model, and of a checkpoint of training all its states."""
+        from ckptplan.readers.models.saved_state import read_saved
+        from ckptplan.spec.named_files import SavedCheckpoint
 
-        return self._once(("checkpoint", name), lambda: read_stored_model(self._path(name))[:2])
+        return self._once(("checkpoint", name), lambda: SavedCheckpoint(*read_saved(self._path(name))))
 
     def _once(self, key: tuple[object, ...], read: Callable[[], _Found]) -> _Found:
         if key not in self._kept:

@@ -11,6 +11,7 @@ from ckptplan.spec.record import Record
 _AXES = ("tensor", "pipeline", "context", "data", "replicas")
 _MOST_SHOWN = 16  # stages of an example
 _FOLLOWS = "follows from cluster.gpus"
+_SAVED = "follows from model.checkpoint"
 
 
 def build_cluster(record: Record) -> Cluster | None:
@@ -45,11 +46,13 @@ def _layout(record: Record, gpus: int) -> Layout | None:
         return None
     given = {axis: int(found.si) for axis in _AXES if (found := record.fields.given.get(f"cluster.layout.{axis}"))}  # type: ignore[arg-type]
     shard = _given_shard(record)
+    saved = {} if "cluster.layout" in record.fields.groups else _saved_axes(record, gpus)
+    given |= {axis: size for axis, size in saved.items() if axis in _AXES}
     solved = _solve(record, gpus, dict(given), hsdp=shard is Shard.HSDP)
     if solved is None:
         return None
     expert_given = record.fields.given.get("cluster.layout.expert")
-    expert = 1 if expert_given is None else int(expert_given.si)  # type: ignore[arg-type]
+    expert = saved.get("expert", 1) if expert_given is None else int(expert_given.si)  # type: ignore[arg-type]
     if solved["data"] * solved["context"] % expert:
         record.fields.fault(
             "cluster.layout.expert",
@@ -62,7 +65,7 @@ def _layout(record: Record, gpus: int) -> Layout | None:
         return None
     model_parallel = solved["tensor"] > 1 or solved["pipeline"] > 1 or expert > 1
     default = Shard.ZERO1 if model_parallel else Shard.FSDP
-    _note(record, solved, expert, default)
+    _note(record, solved, expert, default, saved)
     return Layout(**solved, expert=expert, shard=shard or default, layers_per_stage=layers)
 
 
@@ -121,9 +124,24 @@ def _nearest(gpus: int, rest: int) -> str:
     return f"write gpus: {least} (a multiple of {rest}), or other axes"
 
 
-def _note(record: Record, solved: dict[str, int], expert: int, shard: Shard) -> None:
+def _saved_axes(record: Record, gpus: int) -> dict[str, int]:
+    """The model-parallel axes of the checkpoint that the model is taken from, where these GPUs divide by them."""
+    axes = {} if record.saved is None else dict(record.saved.axes)
+    together = prod(size for axis, size in axes.items() if axis != "expert")
+    expert = axes.get("expert", 1)
+    if gpus % together == 0 and gpus // together * axes.get("context", 1) % expert == 0:
+        return axes
+    written = ", ".join(f"{axis} {size:,}" for axis, size in axes.items())
+    message = (
+        f"the checkpoint was saved with {written}, by which {gpus:,} GPUs do not divide: all is planned as sharded"
+    )
+    record.warn("cluster.gpus", message, "write cluster.layout")
+    return {}
+
+
+def _note(record: Record, solved: dict[str, int], expert: int, shard: Shard, saved: dict[str, int]) -> None:
     for axis in ("tensor", "pipeline", "context", "expert", "data", "replicas"):
         size = expert if axis == "expert" else solved[axis]
-        follows = axis == "data" or size > 1
-        record.take(f"cluster.layout.{axis}", size, origin=_FOLLOWS if follows else "default")
+        follows = _FOLLOWS if axis == "data" or size > 1 else "default"
+        record.take(f"cluster.layout.{axis}", size, origin=_SAVED if axis in saved else follows)
     record.take("cluster.layout.shard", str(shard))

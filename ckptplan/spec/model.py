@@ -14,6 +14,7 @@ from ckptplan.spec.record import Record
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 _MOST_STATES = 100
+_FOLLOWS = "follows from model.checkpoint"
 _LEAST_BYTES, _MOST_BYTES = 2.0, 24.0
 # Words in the name of a listed state, the most telling first.
 _KINDS = (
@@ -61,6 +62,10 @@ def _ledger(record: Record, matrices: float | None) -> Ledger | None:
         return None
     if isinstance(node, ListNode):
         return _listed(record, node, matrices)
+    if given is None and record.saved is not None and record.saved.ledger is not None:
+        kept = record.saved.ledger
+        record.note("model.state", kept.name, f"{kept.name}: {_bytes_each(kept):.4g} bytes per parameter", _FOLLOWS)
+        return kept
     name = node.raw.strip() if isinstance(node, ScalarNode) else DEFAULT_LEDGER
     built = _named(record, "model.state", name, matrices)
     if built is None:

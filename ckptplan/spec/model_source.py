@@ -190,8 +190,10 @@ def _in_experts(architecture: Architecture) -> int:
 
 
 def _read(record: Record, path: str, name: str) -> tuple[Architecture, tuple[str, ...]] | None:
+    """The tensors of the model, and remarks on them. What a checkpoint says beyond is kept for the other groups."""
     fields = record.fields
     if path == "model.config":
         architecture = read_named(fields, path, record.files, lambda files: files.config(name))
         return None if architecture is None else (architecture, ())
-    return read_named(fields, path, record.files, lambda files: files.checkpoint(name))
+    record.saved = read_named(fields, path, record.files, lambda files: files.checkpoint(name))
+    return None if record.saved is None else record.saved[:2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ckptplan.errors import InputError, Problem
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckptplan.cost.architecture import Architecture
+    from ckptplan.cost.scenario import Ledger
     from ckptplan.fit.counting import Counting
     from ckptplan.fit.planning import RecordedFailures
     from ckptplan.spec.fields import Fields
@@ -24,6 +26,15 @@ class StorageRates(NamedTuple):
     rates: Mapping[str, float]
     cvs: Mapping[str, float]  # of those that were measured more than once
     warnings: tuple[str, ...] = ()
+
+
+class SavedCheckpoint(NamedTuple):
+    """What a checkpoint says of a model. ``ledger`` None: weights alone; ``axes``: of the layout, where known."""
+
+    architecture: Architecture
+    remarks: tuple[str, ...] = ()
+    ledger: Ledger | None = None
+    axes: Mapping[str, int] = MappingProxyType({})
 
 
 class NamedFiles(Protocol):
@@ -41,8 +52,8 @@ class NamedFiles(Protocol):
     def config(self, name: str) -> Architecture:
         """The tensors of a model, from its configuration."""
 
-    def checkpoint(self, name: str) -> tuple[Architecture, tuple[str, ...]]:
-        """The tensors of a model, from the headers of its files, and remarks on these."""
+    def checkpoint(self, name: str) -> SavedCheckpoint:
+        """The tensors of a model, and of a checkpoint of training all its states."""
 
 
 def read_named(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ckptplan.cost.spread import Spread
 from ckptplan.errors import Problem
 from ckptplan.spec.fields import Fields
-from ckptplan.spec.named_files import NamedFiles
+from ckptplan.spec.named_files import NamedFiles, SavedCheckpoint
 from ckptplan.spec.schema import UNIT_OF_FORM, Key, find
 from ckptplan.units import format_count, format_percent, format_power, format_rate, format_size, format_time
 
@@ -38,6 +38,7 @@ class Record:
 
     fields: Fields
     files: NamedFiles | None = None  # reads what the spec names
+    saved: SavedCheckpoint | None = None  # the checkpoint that the model is taken from, if it is
     recovery: Recovery | None = None  # as the record of failures shows it, if there is one
     values: list[Value] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)

@@ -27,14 +27,14 @@ _MODEL = Group(
         ),
         "checkpoint": Key(
             "text",
-            "Instead: a safetensors file, its index, or their folder, in the folder of the spec or below; its headers "
-            "are read.",
+            "Instead: a checkpoint of training (its folder, or its one file), or weights as safetensors, in the folder "
+            "of the spec or below. One of training also gives the bytes of every state, and the known layout.",
             example="./checkpoint",
         ),
         "state": Key(
             "state",
             "What a checkpoint holds: a ledger by name, or a list of names and of states with their bytes.",
-            "adam-14",
+            "adam-14, or what checkpoint says",
             example="adam-14",
         ),
         "expert_parameters": Key(

@@ -43,9 +43,10 @@ def roots(named: Iterable[tuple[Entry, Spelling]]) -> frozenset[Root]:
         for at in range(min(DEEPEST_ROOT, len(parts))):
             if not spelled.bounded(at):
                 continue
-            grouped = parts[at] == GROUPS and (not entry.is_tensor or parts[-1] in HYPERPARAMETERS)
-            stated = parts[at] == STATE and (_optimizers(parts[:at]) or _bare_state(parts, at))
-            other = parts[at] in MASTER_GROUPS | OPTAX and _optimizers(parts[:at])
+            ours = _optimizers(parts[:at])
+            grouped = parts[at] == GROUPS and (not entry.is_tensor or (ours and parts[-1] in HYPERPARAMETERS))
+            stated = parts[at] == STATE and (ours or _bare_state(parts, at))
+            other = parts[at] in MASTER_GROUPS | OPTAX and ours
             if grouped or stated or other:
                 found.add((spelled.scope, parts[:at]))
                 break

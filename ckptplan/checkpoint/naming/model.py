@@ -40,12 +40,24 @@ def aliases(spelled: Spelling) -> tuple[str, ...]:
 
 
 def names_of_tensors(named: Iterable[tuple[Entry, Spelling]]) -> dict[str, dict[str, str]]:
-    """For each scope the keys of tensors by every name that an optimizer can know them by."""
+    """For each scope the keys of tensors by every name that an optimizer can know them by.
+
+    A name that two tensors could have is that of the tensor that is most likely known by it: within a container of the
+    model by what stands behind the container, else by the whole name.
+    """
     found: dict[str, dict[str, str]] = {}
-    for entry, spelled in named:
+    pairs = list(named)
+    for entry, spelled in pairs:
+        found.setdefault(spelled.scope, {}).setdefault(_likeliest(spelled), entry.key)
+    for entry, spelled in pairs:
         for name in aliases(spelled):
-            found.setdefault(spelled.scope, {}).setdefault(name, entry.key)
+            found[spelled.scope].setdefault(name, entry.key)
     return found
+
+
+def _likeliest(spelled: Spelling) -> str:
+    contained = spelled.ends is not None and 1 in spelled.ends and spelled.parts[0] in MODELS
+    return ".".join(spelled.parts[1:] if contained and len(spelled.parts) > 1 else spelled.parts)
 
 
 def trained(keys: frozenset[str], tensors: Mapping[str, tuple[Entry, Spelling]]) -> Trained:

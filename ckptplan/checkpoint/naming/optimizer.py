@@ -77,7 +77,8 @@ def slots_come_first(rests: Iterable[Spelling], names: Mapping[str, object]) -> 
     balance = 0
     for rest in rests:
         found = _by_name(rest.parts, names) or _by_slot(rest.parts)
-        balance += sum(1 if _is_slot_first(rest, owned) else -1 for owned in found)
+        known = (owned for owned in found if kind_of_slot(owned.slot) is not None)
+        balance += sum(1 if _is_slot_first(rest, owned) else -1 for owned in known)
     return balance > 0
 
 

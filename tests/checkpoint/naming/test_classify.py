@@ -132,7 +132,7 @@ def test_a_module_called_like_an_optimizer():
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(100))
 def test_random_names_out_of_the_words_of_optimizers(seed):
     """Whatever words of a checkpoint the names of parameters are made of, every state finds its own."""
     draw = random.Random(seed)  # noqa: S311

@@ -36,6 +36,9 @@ class CheckpointFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        self.close()  # whoever holds a manifest reads through its folder, and nobody else can close it
+
     def close(self) -> None:
         """Close every file."""
         while self._streams:

@@ -60,9 +60,7 @@ def boxes(shape: tuple[int, ...], placements: Placements, mesh: Mesh) -> Boxes:
     for axis in cut_axes(shape, placements, mesh):
         held = held_as_placed(shape[axis], placements, mesh, axis)
         sizes[:, axis] = held.lengths.sum(axis=1)
-        first = np.argmax(held.lengths > 0, axis=1)
-        starts = held.starts[np.arange(ranks), first]
-        offsets[:, axis] = np.where(sizes[:, axis] > 0, starts, shape[axis])
+        offsets[:, axis] = np.where(sizes[:, axis] > 0, _first(held), shape[axis])
     return Boxes(offsets, sizes)
 
 
@@ -198,7 +196,8 @@ def _packed(held: Pieces) -> Pieces:
 
 def _first(held: Pieces) -> Ints:
     column = np.argmax(held.lengths > 0, axis=1)
-    return held.starts[np.arange(len(column)), column]
+    first: Ints = held.starts[np.arange(len(column)), column]
+    return first
 
 
 def _named(placements: Placements, mesh: Mesh) -> str:

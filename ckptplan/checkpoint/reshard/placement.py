@@ -54,11 +54,11 @@ _CUT = re.compile(
     r"(?P<name>_S|S|P|Shard|_StridedShard|StridedShard|PartedShard)\(\s*((dim|axis)\s*=\s*)?(?P<axis>\d{1,2})"
     r"(\s*,\s*((sf|split_factor|split|parts)\s*=\s*)?(?P<split>\d{1,7}))?\s*\)"
 )
-ACCEPTED = 'R, S(0), _S(0, 2) or P(0, 2): whole, cut along axis 0, strided over 2 parts, a piece of each of 2 parts'
+ACCEPTED = "R, S(0), _S(0, 2) or P(0, 2): whole, cut along axis 0, strided over 2 parts, a piece of each of 2 parts"
 
 
 def parse_placement(text: str) -> Placement:
-    """One placement as torch prints it: ``R``, ``S(0)``, ``_S(0, 2)``, ``Shard(dim=0)``, ``_StridedShard(dim=0, sf=2)``."""
+    """One placement as torch prints it, short or long: ``R``, ``S(0)``, ``_S(0, 2)``, ``_StridedShard(dim=0, sf=2)``."""
     written = text.strip()
     if _WHOLE.fullmatch(written):
         return Replicate()

@@ -1,0 +1,133 @@
+"""The reads of one tensor: which box of which stored shard goes where in the tensor of a rank, proved to be complete."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ckptplan.checkpoint.coverage import coverage
+from ckptplan.checkpoint.manifest import Ints, Shards
+from ckptplan.checkpoint.reshard.flat import as_boxes
+from ckptplan.checkpoint.reshard.intersect import Pairs, intersect
+from ckptplan.checkpoint.reshard.wanted import Wanted
+
+
+class Overlaps(NamedTuple):
+    """One row for each read of a class of ranks: the classes ascending, within a class in the order of torch's planner.
+
+    Without a read of zero elements. Shards that are ranges of the flattened tensor have in `src` one number: where in
+    the range the box begins; its elements then lie as in the whole tensor, row-major.
+    """
+
+    classes: Ints  # [n]
+    rows: Ints  # [n], of the stored shards
+    src: Ints  # [n, axes], within the stored shard; [n, 1] if it is flat
+    dst: Ints  # [n, axes], within the tensor that the rank holds
+    lengths: Ints  # [n, axes]
+
+    def of_class(self, number: int) -> Overlaps:
+        """The reads of one class."""
+        low, high = np.searchsorted(self.classes, [number, number + 1])
+        return Overlaps(*(column[low:high] for column in self))
+
+    @property
+    def elements(self) -> Ints:
+        """Elements of each read."""
+        return self.lengths.prod(axis=1, dtype=np.int64)
+
+
+class Stored(NamedTuple):
+    """The stored boxes of a tensor in its own axes; a flat shard may be several."""
+
+    rows: Ints  # of the shards
+    offsets: Ints
+    sizes: Ints
+    flat: bool
+
+
+def stored_boxes(shape: tuple[int, ...], shards: Shards) -> Stored:
+    """Boxes of the shards that are there: one that is listed and lies in no file counts as missing."""
+    there = np.flatnonzero(shards.files >= 0)
+    if shards.flat:
+        cut = as_boxes(shards.offsets[there].reshape(-1), shards.sizes[there].reshape(-1), shape)
+        return Stored(there[cut.rows], cut.offsets, cut.sizes, flat=True)
+    axes = len(shape)
+    offsets, sizes = shards.offsets[there].reshape(-1, axes), shards.sizes[there].reshape(-1, axes)
+    return Stored(there, offsets, sizes, flat=False)
+
+
+def overlaps(shape: tuple[int, ...], shards: Shards, want: Wanted) -> Overlaps:
+    """Every read of every class of ranks."""
+    stored = stored_boxes(shape, shards)
+    pairs = intersect(want.offsets, want.sizes, stored.offsets, stored.sizes)
+    rows, classes = stored.rows[pairs.stored], want.box_classes[pairs.wanted]
+    dst = pairs.offsets - want.offsets[pairs.wanted] + want.at[pairs.wanted]
+    if stored.flat:
+        src = _place(pairs.offsets, shape)[:, None] - shards.offsets.reshape(-1, 1)[rows]
+    else:
+        src = pairs.offsets - stored.offsets[pairs.stored]
+    order = np.lexsort(_keys(shape, pairs, stored))
+    return Overlaps(classes[order], rows[order], src[order], dst[order], pairs.lengths[order])
+
+
+def _keys(shape: tuple[int, ...], pairs: Pairs, stored: Stored) -> tuple[Ints, ...]:
+    """Keys of torch's order, the last one first: by box, the end of the shard along the longest axis, and its row."""
+    if not shape or stored.flat:
+        return (pairs.stored, pairs.wanted)
+    longest = int(np.argmax(shape))
+    ends = stored.offsets[:, longest] + stored.sizes[:, longest]
+    return (pairs.stored, ends[pairs.stored], pairs.wanted)
+
+
+def _place(offsets: Ints, shape: tuple[int, ...]) -> Ints:
+    """Number of the element at an offset, row-major."""
+    place = np.zeros(len(offsets), dtype=np.int64)
+    for axis, extent in enumerate(shape):
+        place = place * extent + offsets[:, axis]
+    return place
+
+
+def fault_of(shape: tuple[int, ...], shards: Shards, want: Wanted, reads: Overlaps) -> str | None:
+    """Why the reads do not give every element of every wanted box exactly once, or None: that is proved.
+
+    The stored boxes lie within the tensor and none overlaps another; then a wanted box is whole if and only if the
+    elements that are read of it are as many as it has.
+    """
+    there = shards.files >= 0
+    stored = coverage(shape, shards.offsets[there], shards.sizes[there], shards.flat)
+    rows = np.flatnonzero(there)
+    if stored.outside:
+        return f"stored shard {_box(shards, int(rows[stored.outside[0]]))} is not within the tensor of shape {shape}"
+    if stored.overlaps:
+        first, second = (_box(shards, int(rows[row])) for row in stored.overlaps[0])
+        return f"stored shards {first} and {second} overlap, so that some elements would be read twice"
+    if not stored.decided:
+        return "the stored shards are cut in too irregular a way to prove that they cover the tensor once"
+    number = len(want.shapes)
+    read = np.zeros(number, dtype=np.int64)
+    np.add.at(read, reads.classes, reads.elements)
+    short = np.flatnonzero(read != want.shapes.prod(axis=1, dtype=np.int64))
+    if not len(short):
+        return None
+    return _hole(want, int(short[0]), int(read[short[0]]), len(short))
+
+
+def _hole(want: Wanted, number: int, read: int, short: int) -> str:
+    ranks = want.ranks[want.classes == number]
+    needed = int(want.shapes[number].prod())
+    box = int(np.searchsorted(want.box_classes, number))
+    more = "" if short == 1 else f", and {short - 1:,} other boxes are not whole"
+    return (
+        f"{needed - read:,} of the {needed:,} elements that rank {int(ranks[0])} wants, "
+        f"{span(want.offsets[box], want.sizes[box])}, are stored in no shard{more}"
+    )
+
+
+def _box(shards: Shards, row: int) -> str:
+    return span(shards.offsets[row], shards.sizes[row])
+
+
+def span(offset: Ints, size: Ints) -> str:
+    """A box as ranges: [0:12, 0:64]."""
+    return f"[{', '.join(f'{a}:{a + n}' for a, n in zip(offset.tolist(), size.tolist(), strict=True))}]"

@@ -1,0 +1,148 @@
+"""Which parts of which stored shards every rank of a new layout reads, for all tensors of a checkpoint, and its cost."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
+from ckptplan.checkpoint.reshard.boxes import unloadable
+from ckptplan.checkpoint.reshard.layout import Layout
+from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps
+from ckptplan.checkpoint.reshard.placement import PartedShard, Placements
+from ckptplan.checkpoint.reshard.placing import Placed, is_pattern, place
+from ckptplan.checkpoint.reshard.totals import Totals, totals_of
+from ckptplan.checkpoint.reshard.wanted import Wanted, wanted
+from ckptplan.errors import InputError, Problem
+
+MOST_PROBLEMS = 20
+MOST_ELEMENTS = 1 << 62
+
+
+class Part(NamedTuple):
+    """The plan of one tensor. Tensors of the same shape, cuts and stored boxes share `want` and `reads`."""
+
+    tensor: Tensor
+    placements: Placements
+    want: Wanted
+    reads: Overlaps
+
+    def shape_of(self, rank: int) -> tuple[int, ...] | None:
+        """Shape of what a rank holds, None if it holds no part."""
+        number = self.want.class_of(rank)
+        return None if number is None else tuple(self.want.shapes[number].tolist())
+
+    def reads_of(self, rank: int) -> Overlaps:
+        """The reads of one rank, in the order of torch's planner."""
+        number = self.want.class_of(rank)
+        return self.reads.of_class(-1 if number is None else number)
+
+
+class Plan(NamedTuple):
+    """The reads of all ranks."""
+
+    manifest: Manifest
+    layout: Layout
+    parts: tuple[Part, ...]  # in the order of the manifest
+    totals: Totals
+    left_out: tuple[str, ...]  # tensors of single ranks of the old run: see what cannot be carried over
+    remarks: tuple[str, ...]
+
+
+def plan(manifest: Manifest, layout: Layout) -> Plan:
+    """The reads of every rank of a layout.
+
+    Raises
+    ------
+    InputError
+        A key of the layout that is not there, another shape than expected, a layout that torch could not load, a hole,
+        an overlap or a shard outside its tensor: all of them, up to 20.
+    """
+    _refuse(manifest)
+    _raise(_unfit(manifest, layout))
+    placing = place(manifest, layout)
+    shared: dict[object, tuple[Wanted, Overlaps] | str] = {}
+    parts: list[Part] = []
+    problems: list[Problem] = []
+    for placed in placing.placed:
+        key = geometry(placed)
+        if key not in shared:
+            shared[key] = _planned(placed, layout)
+        found = shared[key]
+        if isinstance(found, str):
+            problems.append(Problem(found, key=placed.tensor.key))
+        else:
+            parts.append(Part(placed.tensor, placed.placements, *found))
+    _raise(problems)
+    totals = totals_of(layout.ranks, len(manifest.files), [(part.tensor, part.want, part.reads) for part in parts])
+    return Plan(manifest, layout, tuple(parts), totals, placing.left_out, placing.remarks)
+
+
+def geometry(placed: Placed) -> object:
+    """All that the reads of a tensor depend on: tensors that are equal in this are planned once."""
+    shards = placed.tensor.shards
+    there = (shards.files >= 0).tobytes()
+    arrays = (shards.offsets.tobytes(), shards.sizes.tobytes(), there, shards.flat)
+    return (placed.tensor.shape, placed.placements, placed.only, arrays)
+
+
+def _planned(placed: Placed, layout: Layout) -> tuple[Wanted, Overlaps] | str:
+    tensor, placements = placed.tensor, placed.placements
+    if tensor.elements >= MOST_ELEMENTS:
+        return f"a tensor of shape {tensor.shape} is beyond all measure"
+    try:
+        if not any(isinstance(placement, PartedShard) for placement in placements):
+            reason = unloadable(tensor.shape, placements, layout.mesh)
+            if reason is not None:
+                return f"torch would not load this: {reason}"
+        want = wanted(tensor.shape, placements, layout.mesh, placed.only)
+        reads = overlaps(tensor.shape, tensor.shards, want)
+    except InputError as error:
+        return error.problems[0].message
+    reason = fault_of(tensor.shape, tensor.shards, want, reads)
+    return (want, reads) if reason is None else reason
+
+
+def _refuse(manifest: Manifest) -> None:
+    """Nothing is planned from a checkpoint whose format does not say where the elements belong."""
+    reasons = [fault.message for fault in manifest.faults if fault.flaw is Flaw.NOT_RESHARDABLE]
+    if manifest.format is Format.FSDP1_FLAT and not reasons:
+        reasons = ["flat parameters of FSDP1 do not say which elements belong to which parameter: load them on as many "
+                   "ranks as saved them"]  # fmt: skip
+    _raise([Problem(reason) for reason in reasons])
+    if not manifest.tensors:
+        raise InputError(f"{manifest.root}: no tensors to plan for")
+
+
+def _unfit(manifest: Manifest, layout: Layout) -> list[Problem]:
+    """Keys that the layout names and the checkpoint does not have, and shapes that differ."""
+    shapes = {tensor.key: tensor.shape for tensor in manifest.tensors}
+    problems = [
+        _missing(rule.pattern, shapes)
+        for rule in layout.rules
+        if not is_pattern(rule.pattern) and rule.pattern not in shapes
+    ]
+    for key, shape in layout.shapes:
+        if key not in shapes:
+            problems.append(_missing(key, shapes))
+        elif shapes[key] != shape:
+            problems.append(
+                Problem(f"is {list(shapes[key])} in the checkpoint and {list(shape)} in the layout", key=key)
+            )
+    return problems
+
+
+def _missing(key: str, shapes: dict[str, tuple[int, ...]]) -> Problem:
+    near = difflib.get_close_matches(key, shapes, n=1) if len(shapes) <= 10_000 else []
+    return Problem(
+        "the checkpoint has no tensor of this key", key=key, hint=f"the nearest is {near[0]}" if near else None
+    )
+
+
+def _raise(problems: Sequence[Problem]) -> None:
+    if not problems:
+        return
+    more = len(problems) - MOST_PROBLEMS
+    last = [Problem(f"and {more:,} more of the kind")] if more > 0 else []
+    raise InputError([*problems[:MOST_PROBLEMS], *last])

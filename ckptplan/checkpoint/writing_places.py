@@ -14,21 +14,19 @@ def replaceable(path: Path, inputs: Iterable[str | Path] = (), *, folder: bool =
     """What a name stands for, if it may be written: a file (or a folder), no device, nothing of the inputs."""
     try:
         target = path.resolve()
-        if target.exists() and not (target.is_dir() if folder else target.is_file()):
-            is_other = (
-                "it is a directory" if target.is_dir() else "it is no folder" if folder else "it is no regular file"
-            )
-            raise refused(path, OSError(21, is_other))
-        if not target.parent.is_dir():
-            raise refused(path, OSError(2, "its folder does not exist"))
         for name in inputs:
             if _harms(target, Path(name)):
                 said = f"{printable(str(path))} would overwrite or join the checkpoint that is read"
                 raise InputError(said, hint="give another file, outside of the checkpoint")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise refused(
-            path, error if isinstance(error, OSError) else OSError(22, "no such name can be a file")
-        ) from None
+        if target.exists() and not (target.is_dir() if folder else target.is_file()):
+            found = "a directory" if target.is_dir() else "no folder" if folder else "no regular file"
+            raise refused(path, OSError(21, f"it is {found}"))
+        if not target.parent.is_dir():
+            raise refused(path, OSError(2, "its folder does not exist"))
+    except (ValueError, RuntimeError):  # a NUL byte, a loop of links
+        raise refused(path, OSError(22, "no such name can be a file")) from None
+    except OSError as error:
+        raise refused(path, error) from None
     return target
 
 

@@ -1,0 +1,196 @@
+"""What a new layout cannot take over from a checkpoint, each with what to do instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.manifest import Format, Manifest, Object, Tensor
+from ckptplan.checkpoint.reshard.batch import GlobalBatch
+from ckptplan.checkpoint.reshard.layout import Layout
+from ckptplan.errors import InputError
+
+_SHARDED_OBJECT = re.compile(r"(?P<name>.+)/shard_(?P<place>\d+(?:\.\d+)*)_(?P<grid>\d+(?:\.\d+)*)")
+_WITHIN_A_REPLICA = ("pp", "cp", "tp")  # ranks along these read the same samples
+
+_FORMATS = {
+    Format.FSDP1_FLAT: (
+        "FSDP1 wrote flat vectors per rank: nothing in the files says which elements are which parameter",
+        "load it on as many ranks as saved it and save it again with StateDictType.SHARDED_STATE_DICT",
+    ),
+    Format.MEGATRON_LEGACY: (
+        "Megatron's legacy format does not say along which axis a tensor was cut",
+        "convert it with tools/checkpoint/convert.py of Megatron-LM, or load it as it was saved and save torch_dist",
+    ),
+    Format.DEEPSPEED: (
+        "DeepSpeed loads ZeRO files only on as many data-parallel ranks as saved them",
+        "run ds_to_universal.py, and load the result with checkpoint: {load_universal: true}",
+    ),
+}
+
+
+class NotCarried(NamedTuple):
+    """One thing that the new run does not get, or gets wrongly."""
+
+    state: str  # what it is, in a few words
+    message: str
+    remedy: str
+    refuses: bool = False  # the framework will not load the checkpoint at all
+
+
+def data_parallel(layout: Layout) -> int:
+    """Ranks that read samples of their own. [1]."""
+    ranks = layout.ranks
+    for axis in _WITHIN_A_REPLICA:
+        ranks //= layout.size(axis)
+    return ranks
+
+
+def not_carried_over(manifest: Manifest, layout: Layout, batch: GlobalBatch | None = None) -> tuple[NotCarried, ...]:
+    """All that the new layout does not take over; what stops the load comes first."""
+    found = [
+        *_of_format(manifest, layout),
+        *_of_pipelines(manifest, layout),
+        *_of_ranks(manifest, layout, StateKind.RANDOM, _reseed(manifest)),
+        *_of_ranks(manifest, layout, StateKind.DATA_POSITION, _position(manifest, batch)),
+        *_of_grids(manifest, layout),
+        *_of_mesh(manifest, layout),
+    ]
+    return tuple(sorted(found, key=lambda one: not one.refuses))
+
+
+def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
+    known = _FORMATS.get(manifest.format)
+    if known is None or (manifest.format is Format.DEEPSPEED and manifest.world_size == layout.ranks):
+        return
+    yield NotCarried("all tensors", known[0], known[1], refuses=True)
+
+
+def _of_ranks(manifest: Manifest, layout: Layout, kind: StateKind, remedy: str) -> Iterator[NotCarried]:
+    """States that a key holds for one rank: what more ranks ask for is not there, what fewer ranks leave is lost."""
+    entries: Sequence[Tensor | Object] = (*manifest.tensors, *manifest.objects)
+    own = [entry for entry in entries if entry.kind is kind and entry.rank is not None and not _sharded(entry.key)]
+    by_data = [entry for entry in own if "dp_rank" in entry.key]
+    groups = (
+        ([entry for entry in own if "dp_rank" not in entry.key], layout.ranks, "ranks"),
+        (by_data, data_parallel(layout), "data-parallel ranks"),
+    )
+    for group, wanted, word in groups:
+        ranks = {entry.rank for entry in group if entry.rank is not None}
+        if not ranks or ranks == set(range(wanted)):
+            continue
+        yield NotCarried(str(kind), _ranks_sentence(ranks, wanted, word, group[0].key), remedy)
+
+
+def _ranks_sentence(ranks: set[int], wanted: int, word: str, key: str) -> str:
+    missing = [rank for rank in range(wanted) if rank not in ranks]
+    left = sorted(rank for rank in ranks if rank >= wanted)
+    if not missing:
+        return f"states of {len(ranks):,} {word} for {wanted:,}: those of {_listed(left)} are dropped without a word"
+    said = f"states of {len(ranks):,} {word} for {wanted:,}: {_listed(missing)} would ask for keys that do not exist"
+    return f"{said} (saved: {key}), which ends a torch DCP load"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    if len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]:,} to {numbers[-1]:,}"
+    shown = ", ".join(f"{number:,}" for number in numbers[:5])
+    return shown if len(numbers) <= 5 else f"{shown} and {len(numbers) - 5:,} more"
+
+
+def _of_grids(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
+    """Objects that Megatron stores by their place in a grid of (pipeline, tensor) ranks."""
+    grids: dict[tuple[str, str], StateKind] = {}
+    for entry in manifest.objects:
+        found = _SHARDED_OBJECT.fullmatch(entry.key)
+        if found is not None and entry.kind is StateKind.RANDOM:
+            grids[found["name"], found["grid"]] = entry.kind
+    for name, grid in grids:
+        saved = tuple(int(size) for size in grid.split("."))
+        wanted = (layout.size("pp"), layout.size("tp"), *saved[2:])
+        if saved[:2] != wanted[:2]:
+            said = (
+                f"{name} is stored for a grid of pipeline x tensor = {' x '.join(map(str, saved[:2]))} ranks, and "
+                f"{' x '.join(map(str, wanted[:2]))} will load: sharded objects cannot be resharded"
+            )
+            yield NotCarried(str(StateKind.RANDOM), said, _reseed(manifest))
+
+
+def _sharded(key: str) -> bool:
+    return _SHARDED_OBJECT.fullmatch(key) is not None
+
+
+def _of_mesh(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
+    """As many ranks, arranged otherwise: every rank takes up the stream of another place of the mesh."""
+    mesh = manifest.mesh
+    same = mesh is None or _larger_than_one(mesh) == _larger_than_one(layout.mesh)
+    own = any(
+        entry.rank is not None and entry.kind is StateKind.RANDOM for entry in manifest.objects + manifest.tensors
+    )
+    if same or mesh is None or not own or manifest.world_size != layout.ranks:
+        return
+    said = "as many ranks in another mesh: each takes up the random-number stream of another place in the model"
+    yield NotCarried(str(StateKind.RANDOM), said, _reseed(manifest))
+
+
+def _larger_than_one(mesh: object) -> tuple[tuple[str, int], ...]:
+    names, shape = getattr(mesh, "names", ()), getattr(mesh, "shape", ())
+    return tuple((name, size) for name, size in zip(names, shape, strict=False) if size > 1)
+
+
+def _of_pipelines(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
+    """Nested groups of parameters name the parameters of one pipeline stage only: the last one that was written."""
+    groups = [one for one in manifest.objects if one.kind is StateKind.HYPERPARAMETERS and _nested(one)]
+    trained = {tensor.parameter for tensor in manifest.tensors if tensor.kind is StateKind.FIRST_MOMENT}
+    if not groups or not trained:
+        return
+    remedy = "save with flatten_optimizer_state_dict=True, which gives every parameter keys of its own"
+    listed = _parameters_listed(manifest, groups)
+    if listed is not None and listed < len(trained):
+        said = (
+            f"{groups[0].key} lists {listed:,} of {len(trained):,} trained parameters: pipeline stages wrote the same "
+            "key, and one of them survived"
+        )
+        yield NotCarried(str(StateKind.HYPERPARAMETERS), said, remedy)
+    elif layout.size("pp") > 1:
+        said = (
+            f"{groups[0].key} lists all parameters, and each pipeline stage has some of them: torch refuses the others"
+        )
+        yield NotCarried(str(StateKind.HYPERPARAMETERS), said, remedy)
+
+
+def _nested(entry: Object) -> bool:
+    path = entry.path
+    return len(path) >= 3 and path[-1] == "params" and path[-3] == "param_groups" and str(path[-2]).isdigit()
+
+
+def _parameters_listed(manifest: Manifest, groups: Sequence[Object]) -> int | None:
+    try:
+        values = [manifest.source.value(group) for group in groups]
+    except InputError:
+        return None
+    return sum(len(value) for value in values) if all(isinstance(value, list | tuple) for value in values) else None
+
+
+def _reseed(manifest: Manifest) -> str:
+    step = "the step" if manifest.step is None else f"step {manifest.step:,}"
+    return (
+        f"seed each rank anew from the run's seed, its rank and {step}: dropout and shuffling then are not those that "
+        "would have been, and no bit of a later loss agrees"
+    )
+
+
+def _position(manifest: Manifest, batch: GlobalBatch | None) -> str:
+    read = None if batch is None else batch.samples_read
+    if read is None and batch is not None and manifest.step is not None:
+        read = manifest.step * batch.sequences
+    if read is not None:
+        where = f"sample {read:,}, the first that step {manifest.step:,} has not read" if manifest.step else f"{read:,}"
+    else:
+        where = "the global step times the global batch"
+    return (
+        f"start every loader from the global sample index ({where}) and deal samples out by it; a loader that holds a "
+        "shuffle buffer or packed remainders loses these"
+    )

@@ -1,0 +1,105 @@
+"""One checkpoint audited: what is wrong, what is there, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from ckptplan.checkpoint.audit.findings import Audit, Standing, State
+from ckptplan.checkpoint.audit.states import notes_of, states_of
+from ckptplan.checkpoint.audit.wholeness import broken_entries, faults_of
+from ckptplan.checkpoint.audit.words import ALWAYS
+from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
+from ckptplan.errors import InputError
+
+_OPTIMIZER = (StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.OPTIMIZER_STEP, StateKind.HYPERPARAMETERS)
+
+
+def audit(manifest: Manifest, crc: bool = False, required: Collection[StateKind] = ALWAYS) -> Audit:
+    """What a checkpoint is worth to a run that would go on from it.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of any format.
+    crc : bool
+        Whether to read all data and compare it with the archived checksums.
+    required : collection of StateKind
+        Kinds without which the checkpoint is not complete.
+
+    Returns
+    -------
+    Audit
+        The verdict and all that it rests on. What is wrong with the files is in it, never raised.
+    """
+    faults = faults_of(manifest, crc)
+    broken = broken_entries(manifest, faults.kept)
+    states = states_of(manifest, broken, required) if manifest.tensors or manifest.objects else ()
+    left = [file for file in manifest.files if not file.referenced]
+    return Audit(
+        manifest.root,
+        manifest,
+        states,
+        faults.kept,
+        faults.more,
+        tuple(file.name for file in left),
+        sum(file.size_bytes for file in left),
+        (*manifest.remarks, *notes_of(manifest, states)),
+        crc,
+    )
+
+
+def audit_path(path: Path, crc: bool = False, required: Collection[StateKind] = ALWAYS) -> Audit:
+    """The same from a path; metadata that cannot be read is a verdict too."""
+    from ckptplan.checkpoint.formats.detect import read_manifest
+
+    try:
+        manifest = read_manifest(path)
+    except InputError as error:
+        faults = tuple(_fault(problem.message, problem.key, problem.hint) for problem in error.problems)
+        return Audit(path, None, (), faults, 0, (), 0, (), crc)
+    return audit(manifest, crc, required)
+
+
+def _fault(message: str, key: str | None, hint: str | None) -> Fault:
+    return Fault(Flaw.CORRUPT, message, key=key, hint=hint)
+
+
+def verdict(found: Audit) -> str:
+    """What the checkpoint is worth, in one sentence."""
+    if not found.whole:
+        return f"not usable: {_broken(found)}"
+    if not found.states:
+        return "not usable: nothing in it can be listed"
+    if found.complete:
+        return "whole, and it holds all that exact resume needs"
+    if all(state.standing is Standing.ABSENT for state in found.states if state.kind in _OPTIMIZER):
+        others = [state for state in found.missing if state.kind not in _OPTIMIZER]
+        rest = f"; {_missing(others)}" if 0 < len(others) <= 2 else ""
+        return f"whole, but without any state of the optimizer: a run starts anew from these weights{rest}"
+    return f"whole, but {_missing(found.missing)}"
+
+
+def _broken(found: Audit) -> str:
+    """The gravest fault, and how many more there are."""
+    first = found.faults[0]
+    where = ": ".join(part for part in (first.file, first.key, first.message) if part)
+    more = len(found.faults) + found.more_faults - 1
+    return where if not more else f"{where} (and {more:,} more {'fault' if more == 1 else 'faults'})"
+
+
+def _missing(states: Sequence[State]) -> str:
+    """``the scheduler is missing; random-number states are there in part (...)``."""
+    absent = [str(state.kind) for state in states if state.standing is Standing.ABSENT]
+    said = [f"without {_series(absent)}"] if absent else []
+    for state in states:
+        if state.standing is Standing.PARTIAL:
+            said.append(f"{state.kind} {state.detail}")
+        if state.standing is Standing.UNREADABLE:
+            said.append(f"{state.kind} cannot be read")
+    return "; ".join(said)
+
+
+def _series(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

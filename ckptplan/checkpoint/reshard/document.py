@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ckptplan.checkpoint.manifest import Mesh
@@ -88,7 +89,7 @@ def _mesh(document: Mapping[str, Any]) -> Mesh:
         raise InputError(f"a mesh of {len(written)} axes with {len(names)} names; at most {MOST_AXES}", hint=_SHORT)
     if not all(isinstance(name, str) for name in names):
         raise InputError("names of axes are texts", hint=_SHORT)
-    known = tuple(ALIASES.get(name, name) for name in names)
+    known = tuple(ALIASES.get(str(name), str(name)) for name in names)
     if len(set(known)) < len(known):
         raise InputError(f"two axes are the same: {', '.join(known)}")
     if not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in written):
@@ -117,7 +118,7 @@ def _placements(entry: Any, mesh: Mesh, at: str, faults: _Faults) -> Placements:
     if not isinstance(entry, list | tuple) or len(entry) != len(mesh.shape):
         faults.add(at, f"needs one placement for each axis of the mesh ({', '.join(mesh.names)})", '"S(0)" or "R"')
         return whole
-    return tuple(faults.tried(at, lambda text=text: parse_placement(str(text)), Replicate()) for text in entry)
+    return tuple(faults.tried(at, partial(parse_placement, str(text)), Replicate()) for text in entry)
 
 
 def _numbers(entry: Any, at: str, faults: _Faults, least: int) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +78,7 @@ def _blocks(counts: Ints) -> list[tuple[int, int]]:
     sums = counts.cumsum()
     edges = np.searchsorted(sums, np.arange(_BLOCK, total + _BLOCK, _BLOCK), side="left") + 1
     edges = np.unique(np.concatenate([[0], np.minimum(edges, len(counts))]))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 def _checked(

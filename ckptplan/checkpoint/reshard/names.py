@@ -1,10 +1,11 @@
-"""What the name of a tensor says on how it is cut: layer, expert, and the side of a matrix that tensor parallelism cuts.
+"""What the name of a tensor says on how it is cut: its layer, its expert, the side that tensor parallelism cuts.
 
 Names are read by their parts between dots (and colons), never by substrings.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from enum import StrEnum
 from typing import NamedTuple
@@ -67,8 +68,9 @@ _FIRST = _EMBEDDING | {
 }
 _LAST = _HEAD | {"norm", "final_layernorm", "final_layer_norm", "final_norm", "ln_f", "norm_f", "model_norm"}
 _WHOLE = frozenset({
-    "router", "gate", "wpe", "position_embeddings", "embed_positions", "rope", "rotary_emb", "q_a_proj", "kv_a_proj_with_mqa",
-    "wq_a", "wkv_a", "linear_q_down_proj", "linear_kv_down_proj", "inv_freq", "sinks", "shared_expert_gate",
+    "router", "gate", "wpe", "position_embeddings", "embed_positions", "rope", "rotary_emb", "q_a_proj",
+    "kv_a_proj_with_mqa", "wq_a", "wkv_a", "linear_q_down_proj", "linear_kv_down_proj", "inv_freq", "sinks",
+    "shared_expert_gate",
 })  # fmt: skip
 _NORM = re.compile(r"(\w*norm\w*|ln(_\w+|\d*))")  # a part of a name, whole
 _OF_A_MODULE = frozenset({"weight", "bias"})
@@ -95,7 +97,7 @@ def read_name(name: str, axes: int) -> Name:
 
 def _numbered(parts: list[str], words: frozenset[str]) -> tuple[int | None, int | None]:
     """The number behind the first of some words that has one, and its place."""
-    for place, (word, number) in enumerate(zip(parts, parts[1:], strict=False)):
+    for place, (word, number) in enumerate(itertools.pairwise(parts)):
         if word in words and number.isascii() and number.isdigit() and len(number) <= 6:
             return int(number), place + 1
     return None, None

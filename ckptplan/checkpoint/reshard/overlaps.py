@@ -1,4 +1,4 @@
-"""The reads of one tensor: which box of which stored shard goes where in the tensor of a rank, proved to be complete."""
+"""The reads of one tensor: which box of which stored shard goes where, proved to be complete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Overlaps(NamedTuple):
     @property
     def elements(self) -> Ints:
         """Elements of each read."""
-        return self.lengths.prod(axis=1, dtype=np.int64)
+        number: Ints = self.lengths.prod(axis=1, dtype=np.int64)
+        return number
 
 
 class Stored(NamedTuple):
@@ -53,7 +54,7 @@ def stored_boxes(shape: tuple[int, ...], shards: Shards) -> Stored:
         cut = as_boxes(shards.offsets[there].reshape(-1), shards.sizes[there].reshape(-1), shape)
         return Stored(there[cut.rows], cut.offsets, cut.sizes, flat=True)
     axes = len(shape)
-    offsets, sizes = shards.offsets[there].reshape(-1, axes), shards.sizes[there].reshape(-1, axes)
+    offsets, sizes = (array[there].reshape(len(there), axes) for array in (shards.offsets, shards.sizes))
     return Stored(there, offsets, sizes, flat=False)
 
 

@@ -58,7 +58,7 @@ ACCEPTED = "R, S(0), _S(0, 2) or P(0, 2): whole, cut along axis 0, strided over 
 
 
 def parse_placement(text: str) -> Placement:
-    """One placement as torch prints it, short or long: ``R``, ``S(0)``, ``_S(0, 2)``, ``_StridedShard(dim=0, sf=2)``."""
+    """One placement as torch prints it: ``R``, ``S(0)``, ``_S(0, 2)``, ``_StridedShard(dim=0, sf=2)``."""
     written = text.strip()
     if _WHOLE.fullmatch(written):
         return Replicate()

@@ -1,4 +1,4 @@
-"""Which parts of which stored shards every rank of a new layout reads, for all tensors of a checkpoint, and its cost."""
+"""Which parts of which stored shards every rank of a new layout reads, and what that costs."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ class Pieces(NamedTuple):
 
 def coordinates(mesh: Mesh) -> Ints:
     """Place of every rank in the mesh, the last axis varying fastest: [ranks, axes of the mesh]."""
+    if not mesh.shape:
+        return np.zeros((1, 0), dtype=np.int64)
     ranks = np.arange(math.prod(mesh.shape), dtype=np.int64)
     return np.stack(np.unravel_index(ranks, mesh.shape), axis=1).astype(np.int64)
 

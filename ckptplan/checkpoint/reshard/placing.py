@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable
+from functools import cache, partial
 from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Manifest, Tensor
-from ckptplan.checkpoint.reshard.by_name import Model, by_name, model_of
+from ckptplan.checkpoint.reshard.by_name import by_name, model_of
 from ckptplan.checkpoint.reshard.following import follow
 from ckptplan.checkpoint.reshard.layout import Layout, Rule
 from ckptplan.checkpoint.reshard.placement import Placements, Replicate
@@ -19,6 +21,9 @@ from ckptplan.checkpoint.reshard.wanted import Only
 SHARDED = frozenset({
     StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.OTHER,
 })  # fmt: skip
+
+
+_ByName = Callable[[str, tuple[int, ...]], tuple[Placements, Only, bool]]
 
 
 class Placed(NamedTuple):
@@ -46,10 +51,10 @@ def place(manifest: Manifest, layout: Layout) -> Placing:
     planned = [tensor for tensor in manifest.tensors if tensor.rank is None and tensor.kind is not StateKind.RANDOM]
     model = model_of(planned, layout)
     shapes = {tensor.key: tensor.shape for tensor in planned}
-    rules = _Rules(layout.rules)
+    rules, names = _Rules(layout.rules), cache(partial(by_name, layout=layout, model=model))
     placed, unknown = [], []
     for tensor in planned:
-        found, sure = _placed(tensor, layout, rules, model, shapes)
+        found, sure = _placed(tensor, layout, rules, names, shapes)
         placed.append(found)
         if not sure:
             unknown.append(tensor.key)
@@ -86,12 +91,12 @@ def is_pattern(text: str) -> bool:
 
 
 def _placed(
-    tensor: Tensor, layout: Layout, rules: _Rules, model: Model, shapes: dict[str, tuple[int, ...]]
+    tensor: Tensor, layout: Layout, rules: _Rules, names: _ByName, shapes: dict[str, tuple[int, ...]]
 ) -> tuple[Placed, bool]:
     parameter = tensor.parameter or tensor.key
     shape = shapes.get(parameter, tensor.shape)
     own, of_parameter = rules.of(tensor.key), rules.of(parameter)
-    default, only, sure = by_name(parameter, shape, layout, model)
+    default, only, sure = names(parameter, shape)
     whole: Placements = (Replicate(),) * len(layout.mesh.shape)
     if own is not None and own.placements is not None:
         placements, sure = own.placements, True

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.manifest import Ints, Tensor
 from ckptplan.checkpoint.reshard.overlaps import Overlaps
 from ckptplan.checkpoint.reshard.wanted import Wanted
 
-_BLOCK = 1 << 26  # cells of (class, file) that are looked at together
+_BLOCK = 1 << 26  # cells of (rank, file) that are looked at together
 
 
 class Totals(NamedTuple):
@@ -32,39 +31,24 @@ class Totals(NamedTuple):
         return int(np.argmax(self.wanted_bytes))
 
 
-Planned = tuple[Tensor, Wanted, Overlaps]
+class Group(NamedTuple):
+    """Tensors that share their reads."""
+
+    tensors: list[Tensor]
+    want: Wanted
+    reads: Overlaps
 
 
-def totals_of(ranks: int, files: int, parts: Sequence[Planned]) -> Totals:
+def totals_of(ranks: int, files: int, parts: Iterable[tuple[Tensor, Wanted, Overlaps]]) -> Totals:
     """The cost of each rank. Tensors that share their reads are summed first, and spread over the ranks once."""
+    groups: dict[int, Group] = {}
+    for tensor, want, reads in parts:
+        groups.setdefault(id(reads), Group([], want, reads)).tensors.append(tensor)
     sums = np.zeros((3, ranks), dtype=np.int64)
-    opened = np.zeros((ranks, -(-files // 8)), dtype=np.uint8)
-    groups: dict[int, list[Planned]] = defaultdict(list)
-    for part in parts:
-        groups[id(part[2])].append(part)
     for group in groups.values():
-        _, want, reads = group[0]
-        sums[:, want.ranks] += _sums([tensor for tensor, _, _ in group], want, reads)[:, want.classes]
-        _open(opened, files, [tensor for tensor, _, _ in group], want, reads)
-    distinct = int(np.unpackbits(np.bitwise_or.reduce(opened, axis=0)).sum()) if ranks else 0
-    counts = np.concatenate(
-        [
-            np.unpackbits(block, axis=1).sum(axis=1, dtype=np.int64)
-            for block in np.array_split(opened, 1 + ranks // 4096)
-        ]
-    )
-    return Totals(sums[0], sums[1], sums[2], counts, distinct)
-
-
-def _sums(tensors: Sequence[Tensor], want: Wanted, reads: Overlaps) -> Ints:
-    """Bytes wanted, bytes of whole items and reads of each class, over tensors that share their reads."""
-    elements = want.shapes.prod(axis=1, dtype=np.int64)
-    classes, rows = items(reads)
-    wanted = sum((elements * BITS[tensor.dtype] // 8 for tensor in tensors), np.zeros_like(elements))
-    item_bytes = sum((tensor.shards.item_bytes for tensor in tensors), np.zeros_like(tensors[0].shards.item_bytes))
-    whole = np.zeros_like(elements)
-    np.add.at(whole, classes, item_bytes[rows])
-    return np.stack([wanted, whole, np.bincount(classes, minlength=len(elements)) * len(tensors)])
+        sums[:, group.want.ranks] += _sums(group)[:, group.want.classes]
+    opened, distinct = _opened(ranks, files, list(groups.values()))
+    return Totals(sums[0], sums[1], sums[2], opened, distinct)
 
 
 def items(reads: Overlaps) -> tuple[Ints, Ints]:
@@ -76,14 +60,48 @@ def items(reads: Overlaps) -> tuple[Ints, Ints]:
     return reads.classes[new], reads.rows[new]
 
 
-def _open(opened: NDArray[np.uint8], files: int, tensors: Sequence[Tensor], want: Wanted, reads: Overlaps) -> None:
-    """Mark the files of each rank, one bit for each."""
-    columns = list({tensor.shards.files.tobytes(): tensor.shards.files for tensor in tensors}.values())
+def _sums(group: Group) -> Ints:
+    """Bytes wanted, bytes of whole items and reads of each class."""
+    elements = group.want.shapes.prod(axis=1, dtype=np.int64)
+    classes, rows = items(group.reads)
+    sums = np.zeros((3, len(elements)), dtype=np.int64)
+    item_bytes = np.zeros_like(group.tensors[0].shards.item_bytes)
+    for tensor in group.tensors:
+        sums[0] += elements * BITS[tensor.dtype] // 8
+        item_bytes += tensor.shards.item_bytes
+    np.add.at(sums[1], classes, item_bytes[rows])
+    np.add.at(sums[2], classes, len(group.tensors))
+    return sums
+
+
+def _opened(ranks: int, files: int, groups: Sequence[Group]) -> tuple[Ints, int]:
+    """Distinct files of each rank, and of all. What is read by the same classes of ranks is joined first."""
+    pairs: dict[tuple[bytes, bytes], list[Ints]] = defaultdict(list)
+    wants: dict[tuple[bytes, bytes], Wanted] = {}
+    for group in groups:
+        key = (group.want.ranks.tobytes(), group.want.classes.tobytes())
+        wants[key] = group.want
+        columns = {tensor.shards.files.tobytes(): tensor.shards.files for tensor in group.tensors}
+        found = [group.reads.classes * files + column[group.reads.rows] for column in columns.values()]
+        pairs[key].append(np.unique(np.concatenate(found)))
+    joined = [(wants[key], np.unique(np.concatenate(found))) for key, found in pairs.items()]
+    counts, any_rank = np.zeros(ranks, dtype=np.int64), np.zeros(files, dtype=bool)
     step = max(1, _BLOCK // max(1, files))
-    for low in range(0, len(want.shapes), step):
-        first, last = np.searchsorted(reads.classes, [low, low + step])
-        marks = np.zeros((min(step, len(want.shapes) - low), files), dtype=bool)
-        for column in columns:
-            marks[reads.classes[first:last] - low, column[reads.rows[first:last]]] = True
-        inside = (want.classes >= low) & (want.classes < low + step)
-        opened[want.ranks[inside]] |= np.packbits(marks, axis=1)[want.classes[inside] - low]
+    for low in range(0, ranks, step):
+        opened = np.zeros((min(step, ranks - low), files), dtype=bool)
+        for want, of_classes in joined:
+            rank, file = _spread(want, of_classes, files, low, low + step)
+            opened[rank - low, file] = True
+        counts[low : low + step] = opened.sum(axis=1)
+        any_rank |= opened.any(axis=0)
+    return counts, int(any_rank.sum())
+
+
+def _spread(want: Wanted, pairs: Ints, files: int, low: int, high: int) -> tuple[Ints, Ints]:
+    """Rank and file for the ranks from `low` to `high`, from the sorted pairs (class, file) as numbers."""
+    first, last = np.searchsorted(want.ranks, [low, high])
+    classes = want.classes[first:last]
+    begin = np.searchsorted(pairs, classes * files)
+    counts = np.searchsorted(pairs, (classes + 1) * files) - begin
+    within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    return np.repeat(want.ranks[first:last], counts), pairs[np.repeat(begin, counts) + within] % max(1, files)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ckptplan.checkpoint.manifest import Ints, Mesh
-from ckptplan.checkpoint.reshard.boxes import Boxes, boxes, coordinates, held_as_sharded
-from ckptplan.checkpoint.reshard.placement import PartedShard, Placements
+from ckptplan.checkpoint.reshard.boxes import boxes, coordinates, held_as_sharded
+from ckptplan.checkpoint.reshard.placement import PartedShard, Placements, Replicate
 
 Only = tuple[tuple[int, tuple[int, ...]], ...]  # axis of the mesh, and the places along it that hold the tensor
 
 
 class Wanted(NamedTuple):
-    """Boxes of one tensor by class: the ranks of a class want the same."""
+    """Boxes of one tensor by class: the ranks of a class are copies of each other and want the same."""
 
     ranks: Ints  # [ranks that hold a part], ascending
     classes: Ints  # [the same], class of each
@@ -31,43 +32,46 @@ class Wanted(NamedTuple):
 
 
 def wanted(shape: tuple[int, ...], placements: Placements, mesh: Mesh, only: Only = ()) -> Wanted:
-    """What every rank wants; one box for each, or several where an axis is cut in parts (`PartedShard`)."""
-    places = coordinates(mesh)
-    holding = np.ones(len(places), dtype=bool)
-    for mesh_axis, allowed in only:
-        holding &= np.isin(places[:, mesh_axis], allowed)
-    ranks = np.flatnonzero(holding)
-    parted = [placement.axis for placement in placements if isinstance(placement, PartedShard)]
+    """What every rank wants; one box for each, or several where an axis is cut in parts (`PartedShard`).
+
+    Boxes are computed on the axes of the mesh that cut the tensor; along the others the ranks are copies.
+    """
+    cutting = tuple(axis for axis, placement in enumerate(placements) if not isinstance(placement, Replicate))
+    ranks, classes, used = _ranks(mesh, cutting, only)
+    part = Mesh(tuple(mesh.shape[axis] for axis in cutting), tuple(mesh.names[axis] for axis in cutting))
+    cuts = tuple(placements[axis] for axis in cutting)
+    held = boxes(shape, cuts, part)
+    offsets, sizes = held.offsets[used], held.sizes[used]
+    parted = [placement.axis for placement in cuts if isinstance(placement, PartedShard)]
     if parted:
-        return _parted(shape, placements, mesh, ranks, parted[0])
-    held = boxes(shape, placements, mesh)
-    rows, classes = _distinct(np.concatenate([held.offsets, held.sizes], axis=1)[ranks])
-    offsets, sizes = rows[:, : len(shape)], rows[:, len(shape) :]
-    number = np.arange(len(rows), dtype=np.int64)
+        pieces = held_as_sharded(shape[parted[0]], cuts, part, parted[0])
+        return _parted(ranks, classes, (offsets, sizes), (pieces.starts[used], pieces.lengths[used]), parted[0])
+    number = np.arange(len(used), dtype=np.int64)
     return Wanted(ranks, classes, sizes, number, offsets, sizes, np.zeros_like(offsets))
 
 
-def _parted(shape: tuple[int, ...], placements: Placements, mesh: Mesh, ranks: Ints, axis: int) -> Wanted:
+@lru_cache(maxsize=256)
+def _ranks(mesh: Mesh, cutting: tuple[int, ...], only: Only) -> tuple[Ints, Ints, Ints]:
+    """Ranks that hold a part, the class of each, and which places of the cutting axes the classes are."""
+    places = coordinates(mesh)
+    holding = np.ones(len(places), dtype=bool)
+    for axis, allowed in only:
+        holding &= np.isin(places[:, axis], allowed)
+    ranks = np.flatnonzero(holding)
+    place = np.zeros(len(ranks), dtype=np.int64)
+    for axis in cutting:
+        place = place * mesh.shape[axis] + places[ranks, axis]
+    used, classes = np.unique(place, return_inverse=True)
+    return ranks, classes.reshape(-1).astype(np.int64), used
+
+
+def _parted(ranks: Ints, classes: Ints, whole: tuple[Ints, Ints], pieces: tuple[Ints, Ints], axis: int) -> Wanted:
     """Several pieces of one axis, kept one after another in the tensor of a rank."""
-    plain = boxes(shape, placements, mesh)
-    held = held_as_sharded(shape[axis], placements, mesh, axis)
-    pieces = held.starts.shape[1]
-    described = np.concatenate([plain.offsets, plain.sizes, held.starts, held.lengths], axis=1)
-    rows, classes = _distinct(described[ranks])
-    axes = len(shape)
-    whole = Boxes(rows[:, :axes], rows[:, axes : 2 * axes])
-    starts, lengths = rows[:, 2 * axes : 2 * axes + pieces], rows[:, 2 * axes + pieces :]
-    offsets, sizes = np.repeat(whole.offsets, pieces, axis=0), np.repeat(whole.sizes, pieces, axis=0)
+    starts, lengths = pieces
+    number = starts.shape[1]
+    offsets, sizes = (np.repeat(array, number, axis=0) for array in whole)
     at = np.zeros_like(offsets)
     offsets[:, axis], sizes[:, axis] = starts.ravel(), lengths.ravel()
     at[:, axis] = (lengths.cumsum(axis=1) - lengths).ravel()
-    number = np.repeat(np.arange(len(rows), dtype=np.int64), pieces)
-    return Wanted(ranks, classes, whole.sizes, number, offsets, sizes, at)
-
-
-def _distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """Distinct rows, and for each row which of them it is. Tensors without axes have one row of no numbers."""
-    if rows.shape[1] == 0:
-        return rows[:1], np.zeros(len(rows), dtype=np.int64)
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    return distinct, which.reshape(-1).astype(np.int64)
+    box_classes = np.repeat(np.arange(len(starts), dtype=np.int64), number)
+    return Wanted(ranks, classes, whole[1], box_classes, offsets, sizes, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ckptplan.checkpoint.pickles.values import Built, Reference
+from ckptplan.checkpoint.pickles.values import Built
 
 
 class Extent(NamedTuple):

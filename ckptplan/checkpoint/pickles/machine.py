@@ -12,6 +12,7 @@ from ckptplan.checkpoint.pickles.names import KNOWN, Names
 from ckptplan.checkpoint.pickles.values import Global
 from ckptplan.errors import InputError, Place, Problem, printable
 
+_TOO_MANY = "no pickle of a checkpoint has so many"
 ENDED = 1 << 62  # the position that STOP gives: behind every end
 
 # What one opcode does: it is given the position behind its own byte and gives the position of the next opcode.
@@ -27,7 +28,7 @@ class Refused(Exception):  # noqa: N818 - it is a verdict on the file, turned in
 
 
 class Machine:
-    """One pickle being read. Positions are those of ``data``; ``before`` are bytes of the file ahead of it."""
+    """One pickle being read. Positions are those of ``data``."""
 
     __slots__ = ("allowed", "containers", "data", "ended", "foreign", "globals", "limits", "marks", "memo", "stack",
                  "value", "where")  # fmt: skip
@@ -58,10 +59,8 @@ class Machine:
                         if position >= end:
                             break
                     else:
-                        raise Refused(
-                            f"more than {self.limits.opcodes:,} opcodes", "no pickle of a checkpoint has so many"
-                        )
-                if position != end and position != ENDED:
+                        raise Refused(f"more than {self.limits.opcodes:,} opcodes", _TOO_MANY)
+                if position not in (end, ENDED):
                     raise Refused("an opcode that goes on beyond the end of its frame or of the data")
             if position != ENDED:
                 raise Refused("the pickle ends without STOP", "the file is cut off")
@@ -106,7 +105,7 @@ class Machine:
         self.containers += 1
         if self.containers > self.limits.containers:
             message = f"more than {self.limits.containers:,} containers"
-            raise Refused(message, "no pickle of a checkpoint has so many")
+            raise Refused(message, _TOO_MANY)
 
     def check_key(self, value: Any) -> None:
         """Refuse a key that is slow to hash."""

@@ -1,4 +1,4 @@
-"""Names that honest checkpoints mention: exact pairs, never prefixes, since a name may hold dots that lead elsewhere."""
+"""Names that honest checkpoints mention: exact pairs, no prefixes, since a name may hold dots that lead elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STORAGES: Names = frozenset(
         "Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat",
         "ComplexDouble", "QInt8", "QUInt8", "QInt32", "QUInt4x2", "QUInt2x4",
     )
-) | {("torch.storage", "UntypedStorage"), ("torch.storage", "TypedStorage"), ("torch.storage", "_LegacyStorage")}  # fmt: skip
+) | {("torch.storage", name) for name in ("UntypedStorage", "TypedStorage", "_LegacyStorage")}  # fmt: skip
 REBUILDERS: Names = frozenset(("torch._utils", f"_rebuild_{what}") for what in (
     "tensor", "tensor_v2", "tensor_v3", "parameter", "parameter_with_state", "sparse_tensor", "qtensor",
     "meta_tensor_no_storage", "device_tensor_from_numpy", "device_tensor_from_cpu_tensor", "wrapper_subclass",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ckptplan.errors import InputError, Place, Problem
 from ckptplan.spec.scalars import plain_scalar
@@ -13,6 +13,18 @@ from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
 LARGEST_FILE = 1 << 20  # bytes
 DEEPEST = 32
 MOST_NODES = 20_000  # with every alias expanded
+
+
+class Size(NamedTuple):
+    """How large a document may be, and how large the usual ones are."""
+
+    largest_file: int = LARGEST_FILE  # bytes
+    most_nodes: int = MOST_NODES
+    usual_file: str = "a spec has a few kilobytes"
+    usual_nodes: str = "a spec needs a hundred"
+
+
+OF_SPEC = Size()
 
 _CONTROL = re.compile(
     "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]"
@@ -43,12 +55,12 @@ _PLAIN_ENGLISH = (
 )
 
 
-def read_text(data: bytes, file: str) -> tuple[str, Source]:
+def read_text(data: bytes, file: str, size: Size = OF_SPEC) -> tuple[str, Source]:
     """The text of a file, which must be UTF-8, of sane size, and printable."""
-    if len(data) > LARGEST_FILE:
+    if len(data) > size.largest_file:
         raise InputError(
             Problem(
-                f"the file is larger than {LARGEST_FILE >> 20} MiB; a spec has a few kilobytes",
+                f"the file is larger than {size.largest_file >> 20} MiB; {size.usual_file}",
                 Place(file),
                 hint="is this the right file?",
             )
@@ -75,9 +87,9 @@ def read_text(data: bytes, file: str) -> tuple[str, Source]:
     return text, source
 
 
-def parse(text: str, source: Source) -> tuple[Node, list[Problem]]:
+def parse(text: str, source: Source, size: Size = OF_SPEC) -> tuple[Node, list[Problem]]:
     """The tree of one document, and the faults that do not stop the reading (duplicate and odd keys)."""
-    builder = _Builder(source)
+    builder = _Builder(source, size)
     try:
         for event in _events(text, source):
             builder.take(event)
@@ -127,8 +139,9 @@ def _syntax(error: Any, source: Source) -> Problem:
 class _Builder:
     """Takes events one by one; keeps the open lists and mappings on a stack of its own."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, size: Size) -> None:
         self.source = source
+        self._size = size
         self.root: Node | None = None
         self.problems: list[Problem] = []
         self._open: list[MapNode | ListNode] = []
@@ -161,8 +174,8 @@ class _Builder:
         self._nodes += nodes
         if len(self._open) + levels > DEEPEST:
             self._stop(event, _TOO_DEEP, _FOUR_LEVELS)
-        if self._nodes > MOST_NODES:
-            self._stop(event, f"more than {MOST_NODES:,} values, aliases expanded", "a spec needs a hundred")
+        if self._nodes > self._size.most_nodes:
+            self._stop(event, f"more than {self._size.most_nodes:,} values, aliases expanded", self._size.usual_nodes)
 
     def _scalar(self, event: Any) -> None:
         self._count(event, 1, 0)

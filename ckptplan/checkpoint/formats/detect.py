@@ -1,0 +1,125 @@
+"""From a path to a manifest: which format it is, and which checkpoint of a run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.formats.registry import MARKS, format_of
+from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_marked, numbered_files, pointed
+from ckptplan.checkpoint.manifest import Manifest
+from ckptplan.errors import InputError, Place, Problem, printable
+
+__all__ = ["checkpoints_in", "read_manifest"]
+
+_MOST_NAMED = 10
+
+
+def read_manifest(path: str | Path) -> Manifest:
+    """The manifest of a checkpoint: a file, its folder, or the folder of a run that leads to one checkpoint.
+
+    Parameters
+    ----------
+    path : str or Path
+        Recognised by what is in it, never by its name alone.
+
+    Returns
+    -------
+    Manifest
+
+    Raises
+    ------
+    InputError
+        If no format is recognised, or the folder holds several checkpoints and nothing says which one is meant.
+    """
+    path = Path(path)
+    mode = _mode(path)
+    if stat.S_ISREG(mode):
+        return _of_file(path)
+    if not stat.S_ISDIR(mode):
+        raise _refused(path, "neither a file nor a folder", "name the folder of a checkpoint, or a file")
+    return _of_folder(path)
+
+
+def _of_file(path: Path) -> Manifest:
+    real = Path(os.path.realpath(path))  # the user may name a link; what lies in a checkpoint may not be one
+    found = _read(CheckpointFolder(real.parent, only=real.name))
+    if found is None:
+        raise _refused(path, "no checkpoint is recognised in this file", "name the folder, or a file of torch.save")
+    return found
+
+
+def _of_folder(path: Path) -> Manifest:
+    own = is_marked(path)
+    if not own:
+        several = numbered_files(path)
+        if several:
+            raise _several(path, several)
+        followed = _followed(path)
+        if followed is not None:
+            return followed
+    found = _read(CheckpointFolder(path))
+    if found is not None:
+        return found
+    inside = checkpoints_in(path)
+    if len(inside) == 1:
+        return _through(inside[0], f"the only checkpoint in {printable(path.name)} is {printable(inside[0].name)}")
+    if inside:
+        raise _several(path, inside)
+    links = len(CheckpointFolder(path).sizes()) == 0 and any(path.iterdir())
+    hint = "links are not followed: name the real folder" if links else f"looked for {MARKS}"
+    raise _refused(path, "no checkpoint is recognised here", hint)
+
+
+def _followed(path: Path) -> Manifest | None:
+    """The checkpoint that a pointer names; without one, the only one of several marks."""
+    pointer = pointed(path)
+    if pointer is not None:
+        name, folder = pointer
+        return _through(folder, f"{name} names {printable(folder.name)}: that one is read")
+    inside = checkpoints_in(path)
+    if len(inside) > 1:
+        raise _several(path, inside)
+    return None
+
+
+def _through(path: Path, remark: str) -> Manifest:
+    """The manifest of a checkpoint within the folder that was named."""
+    found = _read(CheckpointFolder(path)) if path.is_dir() else _of_file(path)
+    if found is None:
+        raise _refused(path, "no checkpoint is recognised here", f"looked for {MARKS}")
+    return found._replace(remarks=(remark, *found.remarks))
+
+
+def _read(folder: CheckpointFolder) -> Manifest | None:
+    reader = format_of(folder)
+    if reader is None:
+        return None
+    found = reader.read(folder)
+    if folder.links:
+        count = len(folder.links)
+        few = ", ".join(printable(name) for name in folder.links[:3])
+        remark = f"{count:,} {'link is' if count == 1 else 'links are'} not followed: {few}"
+        found = found._replace(remarks=(*found.remarks, remark))
+    return found
+
+
+def _several(path: Path, inside: list[Path]) -> InputError:
+    names = ", ".join(printable(str(one.relative_to(path))) for one in inside[:_MOST_NAMED])
+    more = f" and {len(inside) - _MOST_NAMED:,} more" if len(inside) > _MOST_NAMED else ""
+    hint = f"name one of them; ckptplan audit {printable(str(path))} tells which one is good"
+    return _refused(path, f"{len(inside):,} checkpoints: {names}{more}", hint)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError) as error:
+        said = (error.strerror if isinstance(error, OSError) else None) or "no such name can be a file"
+        raise _refused(path, said.lower(), "name the folder of a checkpoint, or a file") from None
+
+
+def _refused(path: Path, message: str, hint: str) -> InputError:
+    return InputError(Problem(message, Place(str(path)), hint=hint))

@@ -23,7 +23,7 @@ class Ranks(NamedTuple):
 
     saved: tuple[int, ...]
     of: int | None
-    word: str  # ranks, data-parallel ranks, places of the grid
+    word: str  # rank, data-parallel rank, place of the grid
 
     @property
     def all_there(self) -> bool:
@@ -45,8 +45,8 @@ def ranks_of(manifest: Manifest, kind: StateKind) -> Ranks | None:
     saved = _complete(own) if kind is StateKind.RANDOM else {entry.rank for entry in own}
     ordered = tuple(sorted(rank for rank in saved if rank is not None))
     if any(_DATA_RANK.search(entry.key) for entry in own):
-        return Ranks(ordered, _data_ranks(manifest, ordered), "data-parallel ranks")
-    return Ranks(ordered, _world(manifest, ordered), "ranks")
+        return Ranks(ordered, _data_ranks(manifest, ordered), "data-parallel rank")
+    return Ranks(ordered, _world(manifest, ordered), "rank")
 
 
 def _complete(own: Sequence[Tensor | Object]) -> set[int | None]:
@@ -102,7 +102,7 @@ def _grid(entries: Sequence[Tensor | Object]) -> Ranks | None:
             if other is not None and other["name"] == name and other["grid"] == found["grid"]
         ]
         saved = {_number(place, size) for place in places if len(place) == len(size)}
-        return Ranks(tuple(sorted(saved)), min(math.prod(size), _MOST_RANKS), "places of its grid")
+        return Ranks(tuple(sorted(saved)), min(math.prod(size), _MOST_RANKS), "grid place")
     return None
 
 

@@ -123,29 +123,23 @@ def _unreadable(entries: Sequence[Tensor | Object], broken: Sequence[Tensor | Ob
 
 
 def _by_rank(ranks: Ranks) -> _Judged:
+    number = len(ranks.saved)
+    whose = f"of {number:,} {ranks.word}{'' if number == 1 else 's'}"
     if ranks.all_there:
-        return _Judged(Standing.PRESENT, f"of {len(ranks.saved):,} {_one_or_more(len(ranks.saved), ranks.word)}", ranks)
+        return _Judged(Standing.PRESENT, whose, ranks)
     of = ranks.of if ranks.of is not None else max(ranks.saved) + 1
     if set(range(of)) < set(ranks.saved):  # more than the world has: nothing is missing
-        return _Judged(
-            Standing.PRESENT, f"of {len(ranks.saved):,} {ranks.word}, more than the {of:,} that saved", ranks
-        )
+        return _Judged(Standing.PRESENT, f"{whose}, more than the {of:,} that saved", ranks)
     if not ranks.saved:
-        return _Judged(Standing.PARTIAL, f"of none of {of:,} {ranks.word} whole", ranks)
-    return _Judged(Standing.PARTIAL, f"of {_listed(ranks.saved)} only, of {of:,} {ranks.word}", ranks)
-
-
-def _one_or_more(number: int, word: str) -> str:
-    return word.replace("ranks", "rank").replace("places", "place") if number == 1 else word
+        return _Judged(Standing.PARTIAL, f"whole of none of {of:,} {ranks.word}s", ranks)
+    return _Judged(Standing.PARTIAL, f"of {ranks.word} {_listed(ranks.saved)} only, of {of:,}", ranks)
 
 
 def _listed(numbers: Sequence[int]) -> str:
     """``0 to 3``, ``0, 2, 5``."""
-    word = "number" if len(numbers) == 1 else "numbers"
     if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"{word} {numbers[0]:,} to {numbers[-1]:,}"
-    shown = ", ".join(f"{number:,}" for number in numbers[:6])
-    return f"{word} {shown}{', ...' if len(numbers) > 6 else ''}"
+        return f"{numbers[0]:,} to {numbers[-1]:,}"
+    return f"{', '.join(f'{number:,}' for number in numbers[:6])}{', ...' if len(numbers) > 6 else ''}"
 
 
 def _by_parameter(kind: StateKind, seen: _Seen) -> _Judged:
@@ -174,7 +168,8 @@ def notes_of(manifest: Manifest, states: Sequence[State]) -> Iterator[str]:
     bare = stateless(manifest, ownership(manifest))
     if bare:
         some = f"{', '.join(bare[:3])}{', ...' if len(bare) > 3 else ''}"
-        yield f"{len(bare):,} parameters have no state of the optimizer ({some}): right if they are frozen or tied"
+        have = "1 parameter has" if len(bare) == 1 else f"{len(bare):,} parameters have"
+        yield f"{have} no state of the optimizer ({some}): right if frozen or tied, else it is lost"
     for kind in _RANKED:
         state = there.get(kind)
         ranks = manifest.world_size or 1

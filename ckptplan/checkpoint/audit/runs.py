@@ -1,0 +1,107 @@
+"""A folder of checkpoints audited: from which of them a run can go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ckptplan.checkpoint.audit.auditing import audit_path, verdict
+from ckptplan.checkpoint.audit.findings import Audit
+from ckptplan.checkpoint.audit.words import ALWAYS
+from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.errors import InputError
+
+_NUMBER = re.compile(r"\d{1,15}")
+_MEGATRON = "latest_checkpointed_iteration.txt"
+_POINTERS = ("latest", "latest_universal", _MEGATRON)
+_LONGEST_POINTER = 4096
+
+
+class Pointer(NamedTuple):
+    """A file that says which checkpoint is the newest, and what is wrong with that."""
+
+    file: str
+    target: str
+    message: str  # empty: it points to a checkpoint to go on from
+
+
+class RunAudit(NamedTuple):
+    """All checkpoints of a run, the newest first."""
+
+    root: Path
+    audits: tuple[Audit, ...]
+    pointers: tuple[Pointer, ...]
+
+    @property
+    def best(self) -> Audit | None:
+        """The newest from which a run can go on as if never interrupted."""
+        return next((audit for audit in self.audits if audit.usable), None)
+
+    @property
+    def newest_whole(self) -> Audit | None:
+        """The newest that is at least whole."""
+        return next((audit for audit in self.audits if audit.whole and audit.states), None)
+
+
+def audit_run(
+    root: Path,
+    paths: Sequence[Path],
+    crc: bool = False,
+    required: Collection[StateKind] = ALWAYS,
+    first_only: bool = False,
+) -> RunAudit:
+    """Audit the checkpoints of a run, newest first; with ``first_only`` no further than to the first usable one."""
+    audits: list[Audit] = []
+    ordered = newest_first(paths)
+    for path in ordered:
+        audits.append(audit_path(path, crc, required))
+        if first_only and audits[-1].usable and all(step_named(other) is not None for other in ordered):
+            break
+    audits.sort(key=lambda found: -1 if _step(found) is None else _step(found) or 0, reverse=True)
+    return RunAudit(root, tuple(audits), tuple(_pointers(root, audits, paths)) if not first_only else ())
+
+
+def newest_first(paths: Sequence[Path]) -> list[Path]:
+    """By the step that the names say, the highest first; those without a number last."""
+    return sorted(paths, key=lambda path: (-1 if step_named(path) is None else step_named(path) or 0, path.name))[::-1]
+
+
+def step_named(path: Path) -> int | None:
+    """The step in the name of a checkpoint: ``iter_0000003``, ``checkpoint-500``, ``global_step3_universal``."""
+    found = _NUMBER.findall(path.name)
+    return int(found[-1]) if found else None
+
+
+def _step(found: Audit) -> int | None:
+    return found.step if found.step is not None else step_named(found.path)
+
+
+def _pointers(root: Path, audits: Sequence[Audit], paths: Sequence[Path]) -> Iterator[Pointer]:
+    """Pointer files of the run, and whether what they point to is there, whole and complete."""
+    if not root.is_dir():
+        return
+    by_name = {path.name: audit for path in paths for audit in audits if audit.path == path}
+    for name in _POINTERS:
+        text = _read(root, name)
+        if text is None:
+            continue
+        target = f"iter_{int(text):07d}" if name == _MEGATRON and text.isascii() and text.isdigit() else text
+        found = by_name.get(target)
+        if found is None:
+            yield Pointer(name, target, "it is not there")
+        else:
+            yield Pointer(name, target, "" if found.usable else verdict(found))
+
+
+def _read(root: Path, name: str) -> str | None:
+    """What a pointer says; None without one. A link, a pipe or a long file is no pointer."""
+    try:
+        with CheckpointFolder(root, only=name) as folder:
+            size = folder.size(name)
+            text = folder.read(name, 0, size) if size <= _LONGEST_POINTER else b""
+    except InputError:
+        return None
+    return text.decode("utf-8", "replace").strip() or None

@@ -1,0 +1,43 @@
+"""The verdict, in one sentence."""
+
+from ckptplan.checkpoint.audit.auditing import audit, verdict
+from ckptplan.checkpoint.kinds import StateKind
+from tests.checkpoint import made
+from tests.checkpoint.made import Maker, complete
+
+
+def _verdict(maker):
+    return verdict(audit(maker.manifest()))
+
+
+def _without(*kinds):
+    maker = complete()
+    maker.tensors = [tensor for tensor in maker.tensors if tensor.kind not in kinds]
+    maker.objects = [entry for entry in maker.objects if entry.kind not in kinds]
+    return maker
+
+
+def test_whole_and_complete():
+    """The good case."""
+    assert _verdict(complete()) == "whole, and it holds all that exact resume needs"
+
+
+def test_what_is_missing_is_named():
+    """One state, or a series of them."""
+    assert _verdict(_without(StateKind.SCHEDULER)) == "whole, but without scheduler"
+    found = _verdict(_without(StateKind.DATA_POSITION, StateKind.RANDOM, StateKind.SCHEDULER))
+    assert found == "whole, but without scheduler, data position and random-number states"
+
+
+def test_weights_alone_are_said_to_be_that():
+    """Nothing of the optimizer: a run starts anew from the weights."""
+    maker = Maker()
+    made.add_parameters(maker)
+    assert _verdict(maker).startswith("whole, but without any state of the optimizer")
+
+
+def test_a_state_of_some_ranks_is_named_with_them():
+    """Partial is said after absent."""
+    maker = _without(StateKind.RANDOM, StateKind.SCHEDULER)
+    maker.object("rng.rank_0.python", StateKind.RANDOM, rank=0)
+    assert _verdict(maker) == "whole, but without scheduler; random-number states of rank 0 only, of 4"

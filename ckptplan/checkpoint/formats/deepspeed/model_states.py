@@ -10,7 +10,8 @@ import numpy as np
 
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
-from ckptplan.checkpoint.formats.deepspeed.parts import ModelPart
+from ckptplan.checkpoint.formats.deepspeed.names import StateFile
+from ckptplan.checkpoint.formats.deepspeed.parts import ModelPart, Reader
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Shards, Tensor
 
@@ -23,7 +24,23 @@ _KINDS = {
     "data_sampler": StateKind.DATA_POSITION,
     "random_ltd": StateKind.OTHER,  # which tokens are dropped
 }
+MANY_FILES = 64
 _SAMPLES = ("consumed_samples", "consumed_train_samples", "consumed_tokens", "step", "iteration", "epoch")
+
+
+def read_models(reader: Reader, files: list[StateFile]) -> list[ModelPart]:
+    """Model states. Stage 3 writes a file for every rank, which repeat each other unless they hold states of a rank."""
+    found: list[ModelPart] = []
+    for mp in sorted({file.mp for file in files}):
+        own = [file for file in files if file.mp == mp]
+        parts: list[ModelPart] = []
+        for file in own:
+            if len(own) > MANY_FILES and parts and not _differs_by_rank(parts[0]):
+                break
+            part = reader.model(file)
+            parts += [part] if part is not None else []
+        found += parts
+    return found
 
 
 def add_model(found: Collected, parts: list[ModelPart], label: str, ranks: int) -> None:
@@ -117,7 +134,7 @@ def _add_rest(found: Collected, part: ModelPart, first: ModelPart, key: str, val
             found.tensors[new] = found.tensors[new]._replace(kind=kind)
 
 
-def differs_by_rank(part: ModelPart) -> bool:
+def _differs_by_rank(part: ModelPart) -> bool:
     """Whether the files of the other ranks must be read too: for random numbers, data position, or frozen pieces."""
     probe = Collected(Path(), [part.file.name])
     for key, value in part.rest.items():

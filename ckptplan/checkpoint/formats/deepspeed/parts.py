@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import read_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
@@ -85,10 +86,10 @@ class Reader:
             problem = error.problems[0]
             self.faults.append(Fault(Flaw.CORRUPT, problem.message, name, hint=problem.hint))
             return None
-        foreign = [str(one) for one in found.foreign if (one.module, one.name) not in OWN]
-        if foreign:
-            shown = ", ".join(printable(one)[:80] for one in foreign[:5]) + (", ..." if len(foreign) > 5 else "")
-            message = f"loading it with torch would import {shown}"
+        bad = [str(one) for one in hostile(found.foreign) if (one.module, one.name) not in OWN]
+        if bad:
+            shown = ", ".join(printable(one)[:80] for one in bad[:5]) + (", ..." if len(bad) > 5 else "")
+            message = f"loading it with torch would call {shown}"
             self.faults.append(Fault(Flaw.FOREIGN_CODE, message, name, hint="load it only if you trust its writer"))
         return found.value
 

@@ -7,7 +7,7 @@ from ckptplan.checkpoint.archives.flatten import dotted
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
 from ckptplan.checkpoint.formats.deepspeed.files import told_files
-from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, differs_by_rank
+from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, read_models
 from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_rank, state_files, tag_prefix
 from ckptplan.checkpoint.formats.deepspeed.partitions import Partitions, add_partitions
 from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, ModelPart, OptimizerPart, Reader, whole_number
@@ -19,7 +19,6 @@ from ckptplan.errors import InputError, printable
 
 MOST_RANKS = 1 << 20
 
-MANY_FILES = 64
 MOST_SHOWN = 20
 
 _UNKNOWN_AXES = "slices of tensor parallelism are told rank by rank: no file says along which axis they were cut"
@@ -42,7 +41,7 @@ def read(folder: CheckpointFolder) -> Manifest:
     reader = Reader(folder)
     found = Collected(folder.root, folder.sizes())
     optimizers = [part for part in map(reader.optimizer, (one for one in files if one.optimizer)) if part is not None]
-    models = _models(reader, [one for one in files if not one.optimizer])
+    models = read_models(reader, [one for one in files if not one.optimizer])
     if not optimizers and not models:
         raise InputError(f"{folder.root}: no file of the checkpoint can be read: {reader.faults[0].message}")
     ranks = _ranks(optimizers, models, files)
@@ -66,21 +65,6 @@ def read(folder: CheckpointFolder) -> Manifest:
 def _label(mp: int, several: bool) -> str:
     """What keys begin with: nothing says along which axes tensor parallelism cuts, so that its ranks stay apart."""
     return f"mp_rank_{mp:02d}:" if several else ""
-
-
-def _models(reader: Reader, files: list[StateFile]) -> list[ModelPart]:
-    """Model states. Stage 3 writes a file for every rank, which repeat each other unless they hold states of a rank."""
-    found: list[ModelPart] = []
-    for mp in sorted({file.mp for file in files}):
-        own = [file for file in files if file.mp == mp]
-        parts: list[ModelPart] = []
-        for file in own:
-            if len(own) > MANY_FILES and parts and not differs_by_rank(parts[0]):
-                break
-            part = reader.model(file)
-            parts += [part] if part is not None else []
-        found += parts
-    return found
 
 
 def _ranks(optimizers: list[OptimizerPart], models: list[ModelPart], files: list[StateFile]) -> int:

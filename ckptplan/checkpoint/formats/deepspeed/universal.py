@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
 from ckptplan.checkpoint.formats.deepspeed.files import told_files
-from ckptplan.checkpoint.formats.deepspeed.model_states import add_model
+from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, read_models
 from ckptplan.checkpoint.formats.deepspeed.names import StateFile, universal_files
-from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, ModelPart, Reader, whole_number
+from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, ModelPart, Reader, Shape, whole_number
 from ckptplan.checkpoint.formats.deepspeed.source import PartitionSource
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest
@@ -26,13 +27,15 @@ def read_universal(folder: CheckpointFolder, prefix: str, states: list[StateFile
     reader = Reader(folder)
     found = Collected(folder.root, folder.sizes())
     parameters = universal_files(folder, prefix)
+    models = read_models(reader, states)
+    shapes = {name: shape for part in models for group in part.shapes for name, shape in group.items()}
     for parameter, slots in parameters.items():
         for slot, name in slots.items():
             _add_state(reader, found, parameter, slot, name)
+            _shape(found, f"{slot}:{parameter}", shapes.get(parameter))
     reader.faults += _absent(parameters, prefix)
-    models = [part for part in map(reader.model, states) if part is not None]
     if models:
-        add_model(found, models, "", max(1, len(models)))
+        add_model(found, models[:1], "", 1)
     _add_common(reader, found, f"{prefix}zero/optimizer_state.pt")
     if not found.tensors:
         raise InputError(f"{folder.root}: no file of the checkpoint can be read: {reader.faults[0].message}")
@@ -74,6 +77,16 @@ def _add_state(reader: Reader, found: Collected, parameter: str, slot: str, name
         found.add_whole(key, kind, stored, path=(slot, parameter), parameter=f"{MASTER}:{parameter}")
     elif value is not None:
         reader.faults.append(Fault(Flaw.CORRUPT, "no tensor", name, key))
+
+
+def _shape(found: Collected, key: str, shape: Shape | None) -> None:
+    """Stage 3 leaves flat vectors, whose shapes the model states tell."""
+    tensor = found.tensors.get(key)
+    flat = tensor is not None and len(tensor.shape) == 1 and found.whole[key].row_major
+    if tensor is None or shape is None or not flat or math.prod(shape) != tensor.elements or shape == tensor.shape:
+        return
+    del found.whole[key]
+    found.tensors[key] = tensor._replace(shape=shape, shards=tensor.shards._replace(flat=True))
 
 
 def _absent(parameters: dict[str, dict[str, str]], prefix: str) -> list[Fault]:

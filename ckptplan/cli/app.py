@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from ckptplan import __version__
-from ckptplan.cli import configs, fit, inspect, measure, methods, online, optimize, retain, scale, simulate, size, spec
+from ckptplan.cli import (
+    audit,
+    configs,
+    fit,
+    inspect,
+    measure,
+    methods,
+    online,
+    optimize,
+    retain,
+    scale,
+    simulate,
+    size,
+    spec,
+)
 
 _EPILOG = (
     "Exit codes: 0 ok; 1 the input is wrong or has no answer; 2 usage; 3 a requested check failed; 70 a bug; "
@@ -51,6 +65,7 @@ app.command("online", short_help="An interval that follows the failures of the r
 app.command("fit", short_help="From a record of failures to a rate one may trust.")(fit.fit)
 app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
 app.command("inspect", short_help="What a checkpoint on disk holds.")(inspect.inspect)
+app.command("audit", short_help="Whether a run can go on from a checkpoint, or from which.")(audit.audit)
 app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)
 app.command("configs", short_help="The shipped specs of published runs.")(configs.configs)
 app.add_typer(measure.app, name="measure")

@@ -11,7 +11,7 @@ from ckptplan.checkpoint.audit.wholeness import broken_entries, faults_of
 from ckptplan.checkpoint.audit.words import ALWAYS
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, Place, Problem
 
 _OPTIMIZER = (StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.OPTIMIZER_STEP, StateKind.HYPERPARAMETERS)
 
@@ -51,15 +51,17 @@ def audit(manifest: Manifest, crc: bool = False, required: Collection[StateKind]
 
 
 def audit_path(path: Path, crc: bool = False, required: Collection[StateKind] = ALWAYS) -> Audit:
-    """The same from a path; metadata that cannot be read is a verdict too."""
+    """The same from a path; metadata that cannot be read is a verdict too. Only a path to nothing is an error."""
     from ckptplan.checkpoint.formats.detect import read_manifest
 
+    if not path.exists():
+        raise InputError(Problem("no such file or directory", Place(str(path)), hint="check the name"))
     try:
         manifest = read_manifest(path)
     except InputError as error:
         faults = tuple(_fault(problem.message, problem.key, problem.hint) for problem in error.problems)
         return Audit(path, None, (), faults, 0, (), 0, (), crc)
-    return audit(manifest, crc, required)
+    return audit(manifest, crc, required)._replace(path=path)
 
 
 def _fault(message: str, key: str | None, hint: str | None) -> Fault:

@@ -15,6 +15,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.errors import InputError
 
 _NUMBER = re.compile(r"\d{1,15}")
+_TRAINER = re.compile(r"checkpoint-\d+")
 _MEGATRON = "latest_checkpointed_iteration.txt"
 _POINTERS = ("latest", "latest_universal", _MEGATRON)
 _LONGEST_POINTER = 4096
@@ -60,13 +61,32 @@ def audit_run(
         audits.append(audit_path(path, crc, required))
         if first_only and audits[-1].usable and all(step_named(other) is not None for other in ordered):
             break
-    audits.sort(key=lambda found: -1 if _step(found) is None else _step(found) or 0, reverse=True)
+    audits.sort(key=lambda found: _rank(step_of(found)), reverse=True)
     return RunAudit(root, tuple(audits), tuple(_pointers(root, audits, paths)) if not first_only else ())
+
+
+def checkpoints_of(path: Path) -> list[Path] | None:
+    """The checkpoints in the folder of a run; None if the path is one checkpoint itself.
+
+    The Trainer leaves its last weights in the folder of the run, beside the checkpoints.
+    """
+    from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_marked
+
+    if not path.is_dir():
+        return None
+    inside = checkpoints_in(path)
+    if is_marked(path):
+        inside = [one for one in inside if _TRAINER.fullmatch(one.name)]
+    return inside or None
 
 
 def newest_first(paths: Sequence[Path]) -> list[Path]:
     """By the step that the names say, the highest first; those without a number last."""
-    return sorted(paths, key=lambda path: (-1 if step_named(path) is None else step_named(path) or 0, path.name))[::-1]
+    return sorted(paths, key=lambda path: (_rank(step_named(path)), path.name), reverse=True)
+
+
+def _rank(step: int | None) -> int:
+    return -1 if step is None else step
 
 
 def step_named(path: Path) -> int | None:
@@ -75,7 +95,8 @@ def step_named(path: Path) -> int | None:
     return int(found[-1]) if found else None
 
 
-def _step(found: Audit) -> int | None:
+def step_of(found: Audit) -> int | None:
+    """The step that a checkpoint holds, or the one that its name says."""
     return found.step if found.step is not None else step_named(found.path)
 
 

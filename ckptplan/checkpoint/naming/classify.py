@@ -14,9 +14,9 @@ from ckptplan.checkpoint.naming.vocabulary import (
     MASTER_GROUPS,
     MODELS,
     OPTAX,
-    OPTIMIZERS,
     PARAMETER_LEAVES,
     SECTIONS,
+    SLOTS,
     WRAPPERS,
 )
 
@@ -153,6 +153,10 @@ def _grouped(state: _State, owners: _Owners) -> str | None:
 
 def _of_rest(entry: Entry, name: Spelling, owners: _Owners) -> Named:
     """What an entry outside of all optimizers is."""
+    if entry.key not in owners.keys and entry.is_tensor and optimizer.is_optimizer(name.parts[0]) and name.bounded(1):
+        bucket = _of_bucket(name.parts[-1])
+        if bucket is not None:
+            return Named(bucket, None, None)
     section = None if entry.key in owners.keys else _section(entry, name)
     if section is not None:
         return Named(section, None, rank_of(name.parts) if section in _RANKED else None)
@@ -164,10 +168,17 @@ def _of_rest(entry: Entry, name: Spelling, owners: _Owners) -> Named:
     return Named(StateKind.OTHER, None, rank_of(name.parts))
 
 
+def _of_bucket(leaf: str) -> StateKind | None:
+    """State of many parameters in one flat bucket, as Megatron's distributed optimizer keeps it."""
+    if leaf == "param":
+        return StateKind.MASTER
+    return None if leaf in PARAMETER_LEAVES else SLOTS.get(leaf, StateKind.OTHER)
+
+
 def _section(entry: Entry, name: Spelling) -> StateKind | None:
     """The kind that the first part of a name gives, or for objects in unknown containers a later one."""
     parts = name.parts
-    if parts[0] in MODELS or (parts[0] in OPTIMIZERS and entry.is_tensor):
+    if parts[0] in MODELS or (optimizer.is_optimizer(parts[0]) and entry.is_tensor):
         return None
     # One element of a path with dots in it is the full name of a module's tensor, not a way through containers.
     if entry.is_tensor and len(parts) > 1 and (not name.bounded(1) or (name.ends is None and _weightlike(parts))):
@@ -203,9 +214,9 @@ def _wraps(name: Spelling) -> bool:
     parts = name.parts
     if len(parts) < 3 or not (name.bounded(1) and name.bounded(2)) or _is_part(parts[0]):
         return False
-    stated = len(parts) > 3 and parts[1] in OPTIMIZERS and parts[2] in {optimizer.STATE, optimizer.GROUPS}
+    stated = len(parts) > 3 and optimizer.is_optimizer(parts[1]) and parts[2] in {optimizer.STATE, optimizer.GROUPS}
     return stated or (parts[0] in WRAPPERS and _is_part(parts[1]))
 
 
 def _is_part(name: str) -> bool:
-    return name in MODELS or name in OPTIMIZERS or name in SECTIONS
+    return name in MODELS or optimizer.is_optimizer(name) or name in SECTIONS

@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.naming.entries import Entry, Spelling
-from ckptplan.checkpoint.naming.vocabulary import HYPERPARAMETERS, MASTER_GROUPS, OPTAX, OPTIMIZERS, SLOTS
+from ckptplan.checkpoint.naming.vocabulary import (
+    HYPERPARAMETERS,
+    MASTER_GROUPS,
+    NUMBERED_OPTIMIZER,
+    OPTAX,
+    OPTIMIZERS,
+    SLOTS,
+)
 
 DEEPEST_ROOT = 4
 GROUPS = "param_groups"
@@ -82,8 +89,13 @@ def slots_come_first(rests: Iterable[Spelling], names: Mapping[str, object]) -> 
     return balance > 0
 
 
+def is_optimizer(part: str) -> bool:
+    """Whether a part is a name that frameworks give to an optimizer, or to one of several."""
+    return part in OPTIMIZERS or NUMBERED_OPTIMIZER.match(part) is not None
+
+
 def _optimizers(parts: tuple[str, ...]) -> bool:
-    return bool(parts) and parts[0] in OPTIMIZERS and all(part in OPTIMIZERS or part.isdigit() for part in parts)
+    return bool(parts) and is_optimizer(parts[0]) and all(is_optimizer(part) or part.isdigit() for part in parts)
 
 
 def _bare_state(parts: tuple[str, ...], at: int) -> bool:

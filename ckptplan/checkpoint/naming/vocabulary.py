@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ckptplan.checkpoint.kinds import StateKind
 
 # State that optimizers keep for one parameter.
@@ -59,6 +61,8 @@ OPTIMIZERS = frozenset(
         "optimizer_states_dict", "chained_optimizer", "chained_optimizers",
     }
 )  # fmt: skip
+
+NUMBERED_OPTIMIZER = re.compile(r"(?:chained|optim|optimizer)_\d{1,6}\Z")  # one of several that are chained
 
 MODELS = frozenset(
     {

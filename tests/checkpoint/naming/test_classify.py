@@ -184,6 +184,17 @@ def test_lists_of_optimizers_and_of_models():
     ]
 
 
+@pytest.mark.parametrize(
+    ("leaf", "kind"), [("exp_avg", FIRST), ("param", StateKind.MASTER), ("exp_avg_sq", SECOND), ("x", StateKind.OTHER)]
+)
+def test_flat_buckets_of_a_distributed_optimizer(leaf, kind):
+    """Megatron's older buckets hold the states of many parameters: known by their leaf, and of no parameter."""
+    where = "dp_group_idx_0.gbuf_idx_0.dtype_(torch.bfloat16, torch.float32).bucket_idx_0"
+    for optimizer in ("optimizer.distributed", "chained_0.optimizer.distributed"):
+        entry = tensor(f"{optimizer}.{where}.{leaf}")
+        assert one(entry, tensor("decoder.weight")) == Named(kind)
+
+
 def test_the_container_of_tutorials_is_looked_through():
     """``app.model`` and ``app.optim`` are a model and its optimizer."""
     entries = [

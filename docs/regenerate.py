@@ -28,6 +28,7 @@ HELP_PAGES = (
     "online",
     "size",
     "inspect",
+    "audit",
     "methods",
     "configs",
     "measure",

@@ -25,6 +25,8 @@ DOCUMENTS = (
     "saving",
     "benchmarks",
     "manifest",
+    "audit",
+    "audits",
 )
 
 
@@ -35,7 +37,7 @@ def schema(
         typer.Argument(
             metavar="[DOCUMENT]",
             help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit, "
-            "storage, saving, benchmarks, manifest.",
+            "storage, saving, benchmarks, manifest, audit, audits.",
         ),
     ] = "spec",
     output: OutputOption = None,

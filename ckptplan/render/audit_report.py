@@ -61,11 +61,11 @@ def answer(found: Audit) -> str:
 
 def _sections(found: Audit) -> tuple[list[Section], list[Section]]:
     """What stands before the states, and what after them."""
+    missing = [_missing(state) for state in found.missing]
+    if missing and found.whole:
+        missing.append("--allow KIND goes on without one of them")
     return (
-        [
-            ("What is wrong", list(_faults(found))),
-            ("What is missing, and what that costs", [_missing(state) for state in found.missing]),
-        ],
+        [("What is wrong", list(_faults(found))), ("What is missing, and what that costs", missing)],
         [
             ("Where", list(_places(found.states))),
             ("On another number of ranks", list(_other_ranks(found))),
@@ -90,9 +90,10 @@ def _fault(fault: Fault) -> str:
 
 
 def _missing(state: State) -> str:
-    is_ = str(state.standing) if state.standing is Standing.ABSENT else ""
-    said = ": ".join(part for part in (is_, state.detail) if part)
-    return printable(f"{state.kind}: {said}. Costs: {state.loss}")
+    """``scheduler: absent. Without it: ...``."""
+    absent = state.standing is Standing.ABSENT
+    said = f"absent; {state.detail}" if absent and state.detail else str(state.standing) if absent else state.detail
+    return printable(f"{state.kind}: {said}. {'Without it' if absent else 'What that costs'}: {state.loss}")
 
 
 def _places(states: Sequence[State]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from ckptplan.checkpoint.audit.auditing import verdict
 from ckptplan.checkpoint.audit.findings import Audit
 from ckptplan.checkpoint.audit.runs import RunAudit, step_of
 from ckptplan.errors import printable
+from ckptplan.render import audit_report
 from ckptplan.render.audit_sheet import name_of, run_sheet
 from ckptplan.render.numbers import quantity
 from ckptplan.render.screen import Screen
@@ -17,20 +18,22 @@ from ckptplan.render.sheet import to_markdown
 def report(run: RunAudit, screen: Screen) -> str:
     """The whole report for people."""
     parts = [screen.lines([answer(run), *_reason(run)])]
-    if run.audits:
+    if len(run.audits) > 1:
         parts.append(screen.table(run_sheet(run)))
     parts.append(screen.bullets("Pointers", list(_pointers(run))))
+    parts += [audit_report.report(found, screen) for found in run.audits if len(run.audits) == 1]
     return "\n".join(part for part in parts if part)
 
 
 def markdown(run: RunAudit) -> str:
     """The same as Markdown."""
     parts = [f"## {answer(run)}\n", *(f"{text}\n" for text in _reason(run))]
-    if run.audits:
+    if len(run.audits) > 1:
         parts.append(to_markdown(run_sheet(run)))
     pointers = list(_pointers(run))
     if pointers:
         parts.append("### Pointers\n\n" + "".join(f"- {text}\n" for text in pointers))
+    parts += [audit_report.markdown(found) for found in run.audits if len(run.audits) == 1]
     return "\n".join(parts)
 
 
@@ -52,19 +55,15 @@ def _at(found: Audit) -> str:
 
 
 def _reason(run: RunAudit) -> Iterator[str]:
-    """The newest that at least is whole; how many newer ones were passed over."""
+    """Why newer ones were passed over; without any, the newest that at least is whole."""
     if run.best is not None:
         newer = run.audits.index(run.best)
         if newer:
-            yield f"{quantity(newer, 'newer checkpoint')} passed over: {printable(_why(run.audits[0], run))}"
-    elif run.newest_whole is not None:
+            said = printable(f"{name_of(run.audits[0], run)}{_at(run.audits[0])}: {verdict(run.audits[0])}")
+            yield f"{quantity(newer, 'newer checkpoint')} passed over, the newest {said}"
+    elif run.newest_whole is not None and len(run.audits) > 1:
         found = run.newest_whole
-        yield f"the newest whole one is {printable(_why(found, run))}"
-        yield "--allow KIND goes on without a state"
-
-
-def _why(found: Audit, run: RunAudit) -> str:
-    return f"{name_of(found, run)}{_at(found)} is {verdict(found)}"
+        yield f"the newest whole one: {printable(name_of(found, run))}{_at(found)}; --allow KIND goes on from it"
 
 
 def _pointers(run: RunAudit) -> Iterator[str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from ckptplan import __version__
 from ckptplan.checkpoint.audit.auditing import verdict
-from ckptplan.checkpoint.audit.findings import Audit, Need, State
+from ckptplan.checkpoint.audit.findings import Audit, Need, Standing, State
 from ckptplan.checkpoint.audit.runs import RunAudit, step_of
+from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.render.inspect_sheet import fault_record
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_size
@@ -50,8 +51,9 @@ _RUN = (
 
 def state_sheet(found: Audit) -> Sheet:
     """One row per kind of state; what is asked for and not all there is stressed."""
-    rows = tuple((str(found.path), *_state(state).values()) for state in found.states)
-    missing = frozenset(number for number, state in enumerate(found.states) if state.missing)
+    shown = [s for s in found.states if s.kind is not StateKind.OTHER or s.standing is not Standing.ABSENT]
+    rows = tuple((str(found.path), *_state(state).values()) for state in shown)
+    missing = frozenset(number for number, state in enumerate(shown) if state.missing)
     return Sheet(_STATES, rows, missing)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ckptplan.render import spectrum_schemas
+from ckptplan.render.audit_schemas import audit, audits
 from ckptplan.render.fit_schemas import fit
 from ckptplan.render.inspect_schemas import manifest
 from ckptplan.render.measure_schemas import benchmarks, saving, storage
@@ -172,6 +173,8 @@ def output_schema(name: str) -> dict[str, Any]:
         "saving": saving,
         "benchmarks": benchmarks,
         "manifest": manifest,
+        "audit": audit,
+        "audits": audits,
         "fit": fit,
     }
     body = bodies[name]()

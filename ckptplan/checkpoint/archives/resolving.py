@@ -47,9 +47,7 @@ class _Walk:
         return self._of(root)
 
     def _of(self, value: Any) -> Any:
-        if isinstance(value, _CONTAINERS):
-            return self._done.get(id(value), value)
-        return self._reference(value) if isinstance(value, Reference) else value
+        return self._reference(value) if isinstance(value, Reference) else self._argument(value)
 
     def _argument(self, value: Any) -> Any:
         return self._done.get(id(value), value) if isinstance(value, _CONTAINERS) else value

@@ -13,6 +13,18 @@ from ckptplan.checkpoint.pickles.loading import load_pickle
 from ckptplan.checkpoint.pickles.values import Global
 
 LARGEST_PICKLE = 256 << 20  # bytes
+_MOST_EXPANSION = 16  # of a packed pickle: torch packs none, and a small file must not become much work
+_FREE_EXPANSION = 1 << 20  # bytes
+_FIRST_RECORDS = (
+    b"data.pkl",
+    b"data/",
+    b"byteorder",
+    b"version",
+    b".format_version",
+    b".data/",
+    b"constants",
+    b"code/",
+)
 _BYTE_ORDERS = (b"little", b"")
 _HINT = "the file is damaged; copy it again or take an older one"
 _TAR = 257  # where a tar archive has its mark
@@ -76,7 +88,13 @@ def is_torch(folder: CheckpointFolder, name: str) -> bool:
     """Whether a file begins as torch.save writes, whatever it is called; also the tar archives of the oldest torch."""
     size = folder.size(name)
     head = folder.read(name, 0, min(512, size))
-    return head.startswith(b"PK\x03\x04") or is_legacy(head) or head[_TAR : _TAR + 5] == b"ustar"
+    return _begins_archive(head) or is_legacy(head) or head[_TAR : _TAR + 5] == b"ustar"
+
+
+def _begins_archive(head: bytes) -> bool:
+    """Whether the first record of a zip archive is one that torch writes: other programs write zips too."""
+    name = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+    return head.startswith(b"PK\x03\x04") and name.partition(b"/")[2].startswith(_FIRST_RECORDS)
 
 
 def _read_zip(
@@ -87,7 +105,11 @@ def _read_zip(
     order = records.get(prefix + "byteorder")
     if order is not None and read_record(folder, name, order, 16).strip() not in _BYTE_ORDERS:
         raise folder.refused(name, "written by a big-endian machine", "load it with torch and save it again")
-    data = read_record(folder, name, records[prefix + "data.pkl"], LARGEST_PICKLE)
+    pickled = records[prefix + "data.pkl"]
+    most = LARGEST_PICKLE
+    if pickled.deflated:
+        most = min(most, _FREE_EXPANSION + _MOST_EXPANSION * pickled.packed_bytes)
+    data = read_record(folder, name, pickled, most)
     loaded = load_pickle(data, str(folder.root / name), allowed)
     tensors = Tensors(folder, name, _storages(records, prefix))
     return TorchFile(resolved(loaded.value, tensors.resolved, tensors.whole), loaded.foreign, records, legacy=False)

@@ -87,9 +87,12 @@ class Pieces:
                 self.object(key, name, lambda leaf=leaf: leaf, path, type=type_name(leaf), **given)  # type: ignore[misc]
         return found
 
-    def judge(self, name: str, found: TorchFile) -> None:
-        """Note names that loading the file with torch would call."""
+    def judge(self, name: str, found: TorchFile, *, quiet: bool = False) -> None:
+        """Note names that loading the file with torch would call, and unless quiet libraries that it would import."""
         bad = hostile(found.foreign)
+        others = dict.fromkeys(one.module.partition(".")[0] for one in found.foreign if one not in bad)
+        if others and not quiet:
+            self.remarks.append(f"{name}: loading it with torch imports {_listed(others)}, which were not looked into")
         if bad:
             message = f"loading it with torch would call {_listed(map(str, bad))}"
             hint = "do not load it with torch.load(weights_only=False); ask where it comes from"

@@ -62,7 +62,7 @@ def _arguments(pieces: Pieces) -> dict[Any, Any]:
     found = pieces.read(lambda: read_torch(folder, ARGUMENTS), ARGUMENTS)
     if found is None:
         return {}
-    pieces.judge(ARGUMENTS, found)
+    pieces.judge(ARGUMENTS, found, quiet=True)
     state = found.value.state if isinstance(found.value, Built) else None
     return state if isinstance(state, dict) else {}
 

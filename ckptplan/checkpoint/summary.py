@@ -24,9 +24,13 @@ class KindTotal(NamedTuple):
 
 
 class Cutting(NamedTuple):
-    """How many tensors of the model and its optimizer are cut alike: `parts` counts the pieces along each axis."""
+    """How many tensors are cut alike: along which axes, in how many pieces each. No axis: they are stored whole.
 
-    parts: tuple[int, ...]
+    `flat`: the one axis is that of the elements in row-major order.
+    """
+
+    axes: tuple[int, ...]
+    pieces: tuple[int, ...]
     flat: bool
     tensors: int
 
@@ -77,16 +81,18 @@ def parameter_elements(manifest: Manifest) -> int:
 
 def cuttings(manifest: Manifest) -> tuple[Cutting, ...]:
     """How the tensors are cut, the most frequent way first; tensors of a rank's own are left out."""
-    found: Counter[tuple[tuple[int, ...], bool]] = Counter()
+    found: Counter[tuple[tuple[int, ...], tuple[int, ...], bool]] = Counter()
     for tensor in manifest.tensors:
         if tensor.rank is None and tensor.shape:
-            found[_parts(tensor), tensor.shards.flat] += 1
-    return tuple(Cutting(parts, flat, count) for (parts, flat), count in found.most_common())
+            found[_cut(tensor)] += 1
+    return tuple(Cutting(*cut, count) for cut, count in found.most_common())
 
 
-def _parts(tensor: Tensor) -> tuple[int, ...]:
+def _cut(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     offsets = tensor.shards.offsets[(tensor.shards.sizes > 0).all(axis=1)]
-    return tuple(max(1, len(np.unique(offsets[:, axis]))) for axis in range(offsets.shape[1]))
+    counts = [len(np.unique(offsets[:, axis])) for axis in range(offsets.shape[1])]
+    axes = tuple(axis for axis, count in enumerate(counts) if count > 1)
+    return axes, tuple(counts[axis] for axis in axes), tensor.shards.flat and bool(axes)
 
 
 def _types(tensors: list[Tensor]) -> tuple[tuple[str, int], ...]:

@@ -87,14 +87,17 @@ def _cut(found: Sequence[Cutting]) -> Iterator[str]:
         yield f"{quantity(cutting.tensors, 'tensor')}: {_pieces(cutting)}"
     if len(found) > _MOST_CUTTINGS:
         rest = sum(cutting.tensors for cutting in found[_MOST_CUTTINGS:])
-        yield f"{quantity(rest, 'tensor')}: cut in {len(found) - _MOST_CUTTINGS:,} other ways (--tensors lists them)"
+        ways = quantity(len(found) - _MOST_CUTTINGS, "other way")
+        yield f"{quantity(rest, 'tensor')}: cut in {ways} (--shards lists the boxes)"
 
 
 def _pieces(cutting: Cutting) -> str:
+    if not cutting.axes:
+        return "stored whole"
     if cutting.flat:
-        return f"{whole(cutting.parts[0])} ranges of elements" if cutting.parts[0] > 1 else "one range of elements"
-    cut = [f"axis {axis} in {count:,}" for axis, count in enumerate(cutting.parts) if count > 1]
-    return f"cut along {' and '.join(cut)} pieces" if cut else "stored whole"
+        return f"in {whole(cutting.pieces[0])} ranges of their elements"
+    cut = [f"axis {axis} in {count:,}" for axis, count in zip(cutting.axes, cutting.pieces, strict=True)]
+    return f"cut along {' and '.join(cut)} pieces"
 
 
 def ranks(numbers: Sequence[int]) -> str:

@@ -90,7 +90,10 @@ def manifest() -> dict[str, Any]:
             "file_bytes": BYTES,
             "kinds": {"type": "array", "items": object_of(kind)},
             "elsewhere": {"type": "array", "items": object_of({"kind": _KIND, "where": TEXT})},
-            "cuttings": {"type": "array", "items": object_of({"parts": _INTS, "flat": _FLAG, "tensors": BYTES})},
+            "cuttings": {
+                "type": "array",
+                "items": object_of({"axes": _INTS, "pieces": _INTS, "flat": _FLAG, "tensors": BYTES}),
+            },
             "tensors": _listed(object_of(tensor), "--tensors"),
             "objects": _listed(object_of(entry), "--tensors"),
             "shards": _listed(object_of(shards), "--shards"),

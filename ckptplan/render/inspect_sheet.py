@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ckptplan import __version__
+from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, File, Manifest, Object, Shards, Tensor
 from ckptplan.checkpoint.summary import by_kind, cuttings, parameter_elements
 from ckptplan.render.numbers import whole
@@ -22,6 +23,10 @@ class Shown(NamedTuple):
     list_tensors: bool = False
     list_shards: bool = False
     list_files: bool = False
+
+
+# States that a parameter has each: of the others bytes per parameter say nothing.
+_PER_PARAMETER = {StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT}
 
 
 def _shape(value: Sequence[int]) -> str:
@@ -89,7 +94,7 @@ def kind_sheet(manifest: Manifest) -> Sheet:
             total.tensors,
             total.objects,
             total.logical_bytes,
-            total.logical_bytes / parameters if parameters and total.tensors else None,
+            total.logical_bytes / parameters if parameters and total.kind in _PER_PARAMETER else None,
             total.stored_bytes,
             [name for name, _ in total.dtypes],
         )

@@ -1,0 +1,188 @@
+"""Seeded mutations of the metadata and headers of every checkpoint: an answer or one error, and nothing runs.
+
+Each mutation goes through the whole reading: format, manifest, audit, and a read of some tensors and objects.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from ckptplan.checkpoint.audit.auditing import audit
+from ckptplan.checkpoint.formats.detect import read_manifest
+from ckptplan.errors import InputError
+
+OWN = Path(__file__).parent / "fixtures"
+SHARED = Path(__file__).parents[3] / "shared" / "fixtures" / "checkpoints"
+ROUNDS = 12  # parts of the work on one checkpoint, so that several processes share it
+PER_ROUND = 30
+LONGEST_S = 10  # of one mutation; a hang is minutes
+
+# What must not happen while a checkpoint is read.
+FORBIDDEN = frozenset(
+    {"os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "pickle.find_class", "os.remove"}
+    | {"os.rename", "os.mkdir", "socket.connect", "shutil.rmtree", "ctypes.dlopen", "exec"}
+)
+_watching: list[bool] = []  # an entry while something is watched
+_seen: list[str] = []
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    if not _watching:
+        return
+    writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
+    if event in FORBIDDEN or writes:
+        _seen.append(f"{event} {arguments!r}"[:300])
+
+
+sys.addaudithook(_hook)
+
+
+@contextmanager
+def watched(seconds: int) -> Iterator[None]:
+    """Record forbidden events, and break off what hangs."""
+
+    def late(_number: int, _frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    _watching.append(True)
+    try:
+        yield
+    finally:
+        _watching.clear()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def checkpoints() -> list[Path]:
+    """Those of this project and, where they are at hand, all others."""
+    shared = sorted(path / "ckpt" for path in SHARED.glob("*") if (path / "ckpt").is_dir()) if SHARED.is_dir() else []
+    return [*sorted(path for path in OWN.iterdir() if path.is_dir()), *shared]
+
+
+def name_of(folder: Path) -> str:
+    """The name of a checkpoint in the report."""
+    return folder.parent.name if folder.name == "ckpt" else folder.name
+
+
+def heads(folder: Path) -> list[Path]:
+    """Every file: most bytes of these are metadata, headers, or archives with an index at their end."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+
+
+def mutated(data: bytes, draw: random.Random) -> bytes:
+    """One to four small changes of the kinds that break parsers."""
+    out = bytearray(data)
+    for _ in range(draw.randint(1, 4)):
+        at = _place(out, draw)
+        match draw.randrange(9):
+            case 0:
+                out[at : at + 1] = bytes([draw.randrange(256)])
+            case 1:
+                out[at : at + 1] = bytes([out[at] ^ (1 << draw.randrange(8))]) if at < len(out) else b""
+            case 2:
+                del out[at:]
+            case 3:
+                del out[at : at + draw.randint(1, 64)]
+            case 4:
+                out[at:at] = out[at : at + draw.randint(1, 64)]
+            case 5:
+                out[at : at + 4] = draw.choice((b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0", b"\0\0\0\x80"))
+            case 6:
+                out[at : at + 8] = draw.choice((b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\0" * 8, b"\1" + b"\0" * 7))
+            case 7:
+                out[at:at] = draw.choice((b"cos\nsystem\n", b"(", b"\x94", b"R", b"b", b"]", b"\x8c\x04evil", b'{"a":'))
+            case _:
+                other = draw.randrange(max(1, len(out)))
+                length = draw.randint(1, 32)
+                out[at : at + length] = out[other : other + length]
+        if not out:
+            return b""
+    return bytes(out)
+
+
+def _place(out: bytearray, draw: random.Random) -> int:
+    """Headers are at the front and indices at the end: these are hit more often than the middle."""
+    match draw.randrange(4):
+        case 0:
+            return draw.randrange(min(len(out), 400))
+        case 1:
+            return max(0, len(out) - 1 - draw.randrange(min(len(out), 400)))
+        case _:
+            return draw.randrange(len(out))
+
+
+def read_all(folder: Path) -> None:
+    """What the commands do with a checkpoint, up to some of its data."""
+    manifest = read_manifest(folder)
+    audit(manifest)
+    for tensor in manifest.tensors[:6]:
+        for row in range(min(2, tensor.shards.number)):
+            try:
+                manifest.source.read(tensor, row)
+            except InputError:
+                continue
+    for entry in manifest.objects[:6]:
+        try:
+            manifest.source.value(entry)
+        except InputError:
+            continue
+
+
+@pytest.mark.parametrize("part", range(ROUNDS))
+@pytest.mark.parametrize("folder", checkpoints(), ids=name_of)
+def test_a_changed_byte_gives_an_answer_or_one_error(
+    folder: Path, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No traceback, no hang, nothing executed, no file written."""
+    copy = tmp_path / "ckpt"
+    shutil.copytree(folder, copy)
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(f"{name_of(folder)} {part}")  # noqa: S311 - seeded on purpose
+    files = heads(copy)
+    assert files
+    _seen.clear()
+    said: list[str] = []
+    for _ in range(PER_ROUND):
+        victim = draw.choice(files)
+        original = victim.read_bytes()
+        victim.write_bytes(mutated(original, draw))
+        try:
+            with watched(LONGEST_S):
+                read_all(copy)
+        except InputError as error:
+            said += [problem.message for problem in error.problems]
+        finally:
+            victim.write_bytes(original)
+    assert _seen == []
+    assert all(said)
+    assert not [name for name in os.listdir(tmp_path) if name != "ckpt"]  # noqa: PTH208 - every kind of entry
+
+
+def test_the_watch_sees_what_it_must_not_miss(tmp_path: Path) -> None:
+    """A check that could not fail would be none."""
+    _seen.clear()
+    with watched(LONGEST_S):
+        (tmp_path / "made").write_text("x", encoding="utf-8")
+    assert len(_seen) == 1
+    _seen.clear()
+    with pytest.raises(TimeoutError), watched(1):
+        signal.pause()
+
+
+def test_there_are_twenty_thousand_mutations() -> None:
+    """Where all checkpoints are at hand."""
+    if not SHARED.is_dir():
+        pytest.skip("only the checkpoints of the project are at hand")
+    assert len(checkpoints()) * ROUNDS * PER_ROUND >= 20_000

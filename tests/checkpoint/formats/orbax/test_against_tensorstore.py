@@ -1,0 +1,41 @@
+"""Arrays of the shared Orbax checkpoints as tensorstore reads them, where it is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.formats.orbax import read
+from ckptplan.checkpoint.formats.orbax.ocdbt import read_database
+from ckptplan.checkpoint.formats.orbax.stores import value_bytes
+from tests.checkpoint.formats.deepspeed.truth import FIXTURES, whole
+
+tensorstore = pytest.importorskip("tensorstore")
+pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+
+STATES = ["orbax-ocdbt-8dev/ckpt/3/state/", "orbax-uncommitted/ckpt/3.orbax-checkpoint-tmp/state/"]
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_the_database_has_the_keys_and_values_of_tensorstore(name):
+    """Every key, and every byte of its value."""
+    store = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{FIXTURES / name}"}).result()
+    folder = CheckpointFolder(FIXTURES / name)
+    found = read_database(folder, "")
+    assert {key: value_bytes(folder, value) for key, value in found.items()} == {
+        key.decode(): store.read(key).result().value for key in store.list().result()
+    }
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_arrays_are_those_of_tensorstore(name):
+    """Shape and elements of every array."""
+    manifest = read(CheckpointFolder(FIXTURES / name))
+    for tensor in manifest.tensors:
+        spec = {
+            "driver": "zarr",
+            "kvstore": {"driver": "ocdbt", "base": f"file://{FIXTURES / name}", "path": f"{tensor.key}/"},
+        }
+        array = tensorstore.open(spec).result()
+        assert array.shape == tensor.shape
+        assert array.read().result().tobytes() == whole(manifest, tensor)

@@ -129,7 +129,7 @@ def saved(value: Any, storages: dict[str, bytes], *, prefix: str = "archive", **
 
 
 def legacy(
-    value: Any, storages: dict[str, tuple[str, bytes]], *, system: Any = None, magic: int | None = None
+    value: Any, storages: dict[str, tuple[str, bytes]], *, system: Any = None, magic: int = 0x1950A86A20F9469CFC6C
 ) -> bytes:
     """A stream of torch.save before 1.6; storages with the type of their elements."""
     system = {"protocol_version": 1001, "little_endian": True, "type_sizes": {}} if system is None else system

@@ -23,6 +23,7 @@ _HARMLESS = {
     "enum": frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "auto"}),
     "pathlib": frozenset({"Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath", "PureWindowsPath"}),
     "codecs": frozenset({"encode"}),
+    "io": frozenset({"BytesIO", "StringIO"}),
     "re": frozenset({"_compile", "RegexFlag"}),
     "array": frozenset({"array", "_array_reconstructor"}),
     "random": frozenset({"Random"}),
@@ -31,7 +32,7 @@ _HARMLESS = {
     "string": frozenset({"Template"}),
 }  # fmt: skip
 _SAME = {
-    "__builtin__": "builtins", "copy_reg": "copyreg", "_codecs": "codecs", "_collections": "collections",
+    "__builtin__": "builtins", "copy_reg": "copyreg", "_codecs": "codecs", "_io": "io", "_collections": "collections",
     "pathlib._local": "pathlib", "_random": "random",
 }  # fmt: skip
 

@@ -1,0 +1,114 @@
+"""Looking into stored objects: which hold FP8 state, and which would run a program if torch loaded them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ckptplan.checkpoint.archives.flatten import type_name
+from ckptplan.checkpoint.archives.foreign import hostile
+from ckptplan.checkpoint.archives.torch_file import TorchFile, read_torch
+from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.formats.dcp.source import DcpSource, listed
+from ckptplan.checkpoint.formats.dcp.unpacked import UnpackedItem
+from ckptplan.checkpoint.manifest import Fault, Flaw, Object
+from ckptplan.checkpoint.naming.entries import Entry, spelling
+from ckptplan.checkpoint.naming.fp8 import holds_fp8, worth_a_look
+from ckptplan.checkpoint.pickles.loading import load_pickle
+from ckptplan.checkpoint.pickles.values import Built, Global, Loaded
+from ckptplan.errors import InputError
+
+MOST_LOOKS = 256  # objects that are opened when a checkpoint is read; checking its items opens all
+LARGEST_LOOK = 4 << 20  # bytes
+_ALIKE = 3  # of extra states of one length so many are opened
+_LARGEST_NESTED = 16 << 20
+_NESTED = "extra state"
+
+
+class Looked(NamedTuple):
+    """What was found in objects."""
+
+    fp8: dict[str, bool]  # by key, of extra states
+    types: dict[str, str]
+    faults: tuple[Fault, ...]
+    opened: int
+
+
+def look(source: DcpSource, objects: Sequence[Object], names: Sequence[str]) -> Looked:
+    """Open extra states, some of each length, and other objects up to a bound, those of ranks and of data first.
+
+    Extra states of one length are taken to be alike: a run has thousands.
+    """
+    extra = [entry for entry in objects if _is_extra(entry)]
+    others = sorted((entry for entry in objects if not _is_extra(entry)), key=_is_common)
+    looked = Looked({}, {}, (), 0)
+    verdicts: Mapping[int, set[bool]] = defaultdict(set)
+    seen: dict[int, int] = defaultdict(int)
+    for entry in extra:
+        if seen[entry.item_bytes] < _ALIKE and looked.opened < MOST_LOOKS:
+            seen[entry.item_bytes] += 1
+            looked, value = _open(source, entry, looked, names)
+            verdicts[entry.item_bytes].add(holds_fp8(value))
+    for entry in others:
+        if looked.opened < MOST_LOOKS:
+            looked, _ = _open(source, entry, looked, names)
+    fp8 = {entry.key: verdicts[entry.item_bytes] == {True} for entry in extra if verdicts.get(entry.item_bytes)}
+    return looked._replace(fp8=fp8)
+
+
+def nested(value: Any) -> TorchFile | Loaded | None:
+    """What a library has pickled into bytes, or saved into a stream in memory, within an object; None without."""
+    data = _bytes_of(value)
+    if not data or len(data) > _LARGEST_NESTED:
+        return None
+    try:
+        if data.startswith(b"PK\x03\x04"):
+            held = UnpackedItem(CheckpointFolder("."), _NESTED, data)
+            return read_torch(held, _NESTED)
+        return load_pickle(data, _NESTED, None)
+    except InputError:
+        return None
+
+
+def _bytes_of(value: Any) -> bytes | None:
+    """The bytes themselves, or those of an ``io.BytesIO``."""
+    if isinstance(value, Built) and isinstance(value.call, Global) and value.call.name == "BytesIO":
+        parts = value.state if isinstance(value.state, tuple) else value.args
+        value = next((part for part in parts if isinstance(part, bytes)), None)
+    return bytes(value) if isinstance(value, bytes | bytearray) else None
+
+
+def foreign_fault(entry: Object, foreign: Iterable[Any], file: str | None) -> Fault | None:
+    """The fault of an object that would run something; None for a harmless one."""
+    bad = hostile(foreign)
+    if not bad:
+        return None
+    message = f"loading it with torch would call {listed(bad)}"
+    return Fault(Flaw.FOREIGN_CODE, message, file, entry.key, "do not load it; ask where the checkpoint comes from")
+
+
+def _open(source: DcpSource, entry: Object, looked: Looked, names: Sequence[str]) -> tuple[Looked, Any]:
+    if entry.file < 0 or entry.item_bytes > LARGEST_LOOK:
+        return looked, None
+    file = names[entry.file]
+    try:
+        archive = source.opened(source.item_of_object(entry), entry.key).archive
+    except InputError as error:
+        # Where a file is cut off, its fault has named the keys.
+        fault = Fault(Flaw.UNREADABLE, error.problems[0].message, file, entry.key, error.problems[0].hint)
+        return looked._replace(faults=(*looked.faults, fault), opened=looked.opened + 1), None
+    looked.types[entry.key] = type_name(archive.value)
+    inner = nested(archive.value) if _is_extra(entry) else None
+    bad = foreign_fault(entry, (*archive.foreign, *(inner.foreign if inner else ())), file)
+    faults = looked.faults if bad is None else (*looked.faults, bad)
+    return looked._replace(faults=faults, opened=looked.opened + 1), inner.value if inner else archive.value
+
+
+def _is_extra(entry: Object) -> bool:
+    return worth_a_look(spelling(Entry(entry.key, entry.path, False)).parts)
+
+
+def _is_common(entry: Object) -> bool:
+    """Whether an object is one of the many groups of an optimizer."""
+    return "param_groups" in {str(part) for part in entry.path} or ".param_groups." in entry.key

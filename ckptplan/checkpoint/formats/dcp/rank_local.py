@@ -1,0 +1,141 @@
+"""Metadata of single ranks: saves without collectives write one file per rank, which tells of that rank's items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.formats.dcp.assembling import manifest_of, unread
+from ckptplan.checkpoint.formats.dcp.metadata import read_metadata
+from ckptplan.checkpoint.formats.dcp.metadata_types import DcpItem, DcpMetadata, DcpTensor
+from ckptplan.checkpoint.formats.dcp.placing import rank_of_file, some
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest
+from ckptplan.errors import InputError
+
+RANK_FILE = re.compile(r"__(\d{1,9})\.metadata\Z")
+_MOST_FAULTS = 100
+_LARGEST = 1 << 30  # bytes of one file
+_HINT = "take the checkpoint before this one"
+
+
+def metadata_files(folder: CheckpointFolder) -> dict[str, int]:
+    """Metadata of ranks, in the order of ranks."""
+    found = {name: int(match.group(1)) for name in folder.sizes() if (match := RANK_FILE.match(name))}
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def read(folder: CheckpointFolder) -> Manifest:
+    """The manifest of all ranks together."""
+    parts: list[DcpMetadata] = []
+    faults: list[Fault] = []
+    names = metadata_files(folder)
+    for name in names:
+        try:
+            if folder.size(name) > _LARGEST:
+                raise folder.refused(name, f"{folder.size(name):,} bytes of metadata", "no rank has so much")
+            parts.append(read_metadata(folder.read(name, 0, folder.size(name)), name))
+        except InputError as error:
+            faults.append(Fault(Flaw.CORRUPT, error.problems[0].message, name, hint=error.problems[0].hint))
+    faults += _unfinished(folder, names)
+    if not parts:
+        return unread(folder, tuple(faults), Format.DCP_RANK_LOCAL)
+    merged, repeated, contradictions = merge(parts)
+    manifest = manifest_of(folder, merged, Format.DCP_RANK_LOCAL)
+    remarks = [f"{some(repeated, 'objects')} were written by several ranks: the first is listed"] if repeated else []
+    copies = [tensor.key for tensor in manifest.tensors if _has_copies(tensor.shards.offsets)]
+    if copies:
+        remarks.append(f"{some(copies, 'tensors')} have boxes that several ranks stored alike")
+    found = tuple(
+        file._replace(
+            rank=names.get(file.name, file.rank), holds="metadata of a rank" if file.name in names else file.holds
+        )
+        for file in manifest.files
+    )
+    return manifest._replace(
+        files=found,
+        faults=(*faults[:_MOST_FAULTS], *contradictions[:_MOST_FAULTS], *manifest.faults),
+        remarks=(*manifest.remarks, *remarks),
+    )
+
+
+def merge(parts: Iterable[DcpMetadata]) -> tuple[DcpMetadata, list[str], list[Fault]]:
+    """One metadata of all, the objects that several have, and where they contradict each other."""
+    tensors: dict[str, list[DcpTensor]] = {}
+    objects: dict[str, DcpItem | None] = {}
+    numbers: dict[str, int] = {}
+    paths: dict[str, tuple[str | int, ...]] = {}
+    repeated: list[str] = []
+    faults: list[Fault] = []
+    entries = 0
+    parts = list(parts)
+    for part in parts:
+        # A last one for rows without a file.
+        files = np.array([*(numbers.setdefault(name, len(numbers)) for name in part.file_names), -1], dtype=np.int64)
+        for key, tensor in part.tensors.items():
+            tensors.setdefault(key, []).append(tensor._replace(files=files[tensor.files]))
+        for key, item in part.objects.items():
+            if objects.get(key) is not None:
+                repeated.append(key)
+            else:
+                objects[key] = None if item is None else item._replace(file=int(files[item.file]))
+        paths.update(part.paths or {})
+        entries += part.entries
+        faults.extend(part.faults)
+    joined = {}
+    for key, held in tensors.items():
+        joined[key], wrong = _join(held)
+        faults += wrong
+    metadata = DcpMetadata(
+        joined,
+        {key: item for key, item in objects.items() if key not in joined},
+        tuple(numbers),
+        paths if any(part.paths is not None for part in parts) else None,
+        parts[0].version,
+        entries,
+        (),
+        any(part.has_local_plans for part in parts),
+    )
+    return metadata, sorted(set(repeated)), faults
+
+
+def _join(held: list[DcpTensor]) -> tuple[DcpTensor, list[Fault]]:
+    first = held[0]
+    alike = [one for one in held if (one.dtype, one.shape, one.packed) == (first.dtype, first.shape, first.packed)]
+    faults = []
+    if len(alike) < len(held):
+        message = f"{len(held) - len(alike):,} ranks give it another type or shape than the first"
+        faults.append(Fault(Flaw.CORRUPT, message, key=first.key, hint="the files are of different saves"))
+    joined = first._replace(
+        offsets=np.concatenate([one.offsets for one in alike]),
+        sizes=np.concatenate([one.sizes for one in alike]),
+        files=np.concatenate([one.files for one in alike]),
+        item_offsets=np.concatenate([one.item_offsets for one in alike]),
+        item_bytes=np.concatenate([one.item_bytes for one in alike]),
+    )
+    return joined, faults
+
+
+def _unfinished(folder: CheckpointFolder, names: dict[str, int]) -> list[Fault]:
+    """Ranks that wrote items and no metadata, and numbers that are left out."""
+    there = set(names.values())
+    wrote = {rank for name in folder.sizes() if "/" not in name and (rank := rank_of_file(name)) is not None}
+    last = max(there | wrote, default=-1)
+    open_ = sorted(wrote - there)
+    absent = [rank for rank in range(min(last, 1 << 20)) if rank not in there and rank not in wrote]
+    faults = []
+    if open_:
+        message = (
+            f"{some([f'rank {rank}' for rank in open_], 'ranks')} wrote items and no metadata: the save never ended"
+        )
+        faults.append(Fault(Flaw.UNCOMMITTED, message, hint=_HINT))
+    if absent:
+        message = f"{some([f'rank {rank}' for rank in absent], 'ranks')} between others have no metadata"
+        faults.append(Fault(Flaw.MISSING_FILE, message, hint="is the copy complete?"))
+    return faults
+
+
+def _has_copies(offsets: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> bool:
+    return len(offsets) > 1 and len(np.unique(offsets, axis=0)) < len(offsets)

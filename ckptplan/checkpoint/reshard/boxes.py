@@ -95,27 +95,31 @@ def held_as_sharded(size: int, placements: Placements, mesh: Mesh, axis: int) ->
     """
     places = coordinates(mesh)
     held = _everything(size, len(places))
-    for mesh_axis in order_of_cuts(placements, mesh, axis):
+    for mesh_axis in order_of_cuts(placements, mesh, axis) or ():
         placement = placements[mesh_axis]
         parts = placement.parts if isinstance(placement, PartedShard) else 1
         held = _cut(held, parts, mesh.shape[mesh_axis], places[:, mesh_axis])
     return held
 
 
-def order_of_cuts(placements: Placements, mesh: Mesh, axis: int) -> list[int]:
+def order_of_cuts(placements: Placements, mesh: Mesh, axis: int) -> list[int] | None:
     """Axes of the mesh that cut an axis of the tensor, in the order in which they did.
 
-    A strided placement comes after as many of the later axes as its split counts ranks.
+    A strided placement comes after as many of the later axes as its split counts ranks; None if there are none such.
     """
     order: list[int] = []
     for mesh_axis in reversed(range(len(placements))):
         placement = placements[mesh_axis]
         if isinstance(placement, Replicate) or placement.axis != axis:
             continue
-        behind, ranks = 0, 1
-        while isinstance(placement, StridedShard) and ranks < placement.split and behind < len(order):
-            ranks *= mesh.shape[order[behind]]
+        split = placement.split if isinstance(placement, StridedShard) else 1
+        behind = 0
+        while split > 1 and behind < len(order):
+            split, rest = divmod(split, mesh.shape[order[behind]])
             behind += 1
+            split = 0 if rest else split
+        if split != 1:
+            return None
         order.insert(behind, mesh_axis)
     return order
 
@@ -130,19 +134,29 @@ def unloadable(shape: tuple[int, ...], placements: Placements, mesh: Mesh) -> st
     no row and a box of one. The save succeeds, and the load ends with a mismatch of sizes.
     """
     for axis in cut_axes(shape, placements, mesh):
-        if not any(isinstance(placement, StridedShard) and placement.axis == axis for placement in placements):
-            continue
-        said = held_as_placed(shape[axis], placements, mesh, axis)
-        real = held_as_sharded(shape[axis], placements, mesh, axis)
-        said_size, real_size = said.lengths.sum(axis=1), real.lengths.sum(axis=1)
-        wrong = (said_size != real_size) | ((real_size > 0) & (_first(said) != _first(real)))
-        if wrong.any():
-            rank = int(np.argmax(wrong))
-            return (
-                f"axis {axis} of {shape[axis]:,} does not divide evenly over ({_named(placements, mesh)}): rank {rank} "
-                f"would hold {_rows(real, rank)} and ask for {_rows(said, rank)}"
-            )
+        cuts = [cut for cut in placements if not isinstance(cut, Replicate) and cut.axis == axis]
+        if any(isinstance(cut, StridedShard) for cut in cuts) and not any(isinstance(cut, PartedShard) for cut in cuts):
+            reason = _differing(shape[axis], placements, mesh, axis)
+            if reason is not None:
+                return f"axis {axis} of {shape[axis]:,} over ({_named(placements, mesh)}): {reason}"
     return None
+
+
+def _differing(size: int, placements: Placements, mesh: Mesh, axis: int) -> str | None:
+    """How the box that torch computes differs from the rows that a rank holds along one axis."""
+    said = held_as_placed(size, placements, mesh, axis)
+    number = said.lengths.sum(axis=1)
+    if order_of_cuts(placements, mesh, axis) is None:
+        last = np.where(said.lengths > 0, said.starts + said.lengths, 0).max(axis=1)
+        wrong = (number > 0) & (last - _first(said) != number)
+        return f"rank {int(np.argmax(wrong))} would hold rows that do not follow each other" if wrong.any() else None
+    real = held_as_sharded(size, placements, mesh, axis)
+    real_number = real.lengths.sum(axis=1)
+    wrong = (number != real_number) | ((real_number > 0) & (_first(said) != _first(real)))
+    if not wrong.any():
+        return None
+    rank = int(np.argmax(wrong))
+    return f"uneven, so that rank {rank} would hold {_rows(real, rank)} and ask for {_rows(said, rank)}"
 
 
 def _everything(size: int, ranks: int) -> Pieces:

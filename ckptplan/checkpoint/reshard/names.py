@@ -80,12 +80,12 @@ _MLP = frozenset({"w1", "w2", "w3", "gate_proj", "up_proj", "gate_up_proj", "dow
 def read_name(name: str, axes: int) -> Name:
     """What the name of a tensor with so many axes says."""
     parts = [part for part in re.split(r"[.:/]", name) if part]
-    layer, after = _numbered(parts, _LAYERS)
-    expert, _ = _numbered(parts, frozenset({"experts", "local_experts"}))
+    layer = _numbered(parts, _LAYERS)
+    expert = _numbered(parts, frozenset({"experts", "local_experts"}))
     bias = parts[-1:] == ["bias"] or (bool(parts) and parts[-1].endswith("_bias"))
     own = parts[:-1] if parts and parts[-1] in _OF_A_MODULE else parts
     module = own[-1] if own else ""
-    stacked = layer is None and bool(_LAYERS.intersection(parts[:-1])) and after is None
+    stacked = layer is None and "layers" in parts[:-1]
     inner = axes - stacked
     experts = expert is not None or "experts" in parts or (inner == 3 and module in _MLP)
     where = _where(parts, layer is not None or stacked)
@@ -95,12 +95,12 @@ def read_name(name: str, axes: int) -> Name:
     )  # fmt: skip
 
 
-def _numbered(parts: list[str], words: frozenset[str]) -> tuple[int | None, int | None]:
-    """The number behind the first of some words that has one, and its place."""
-    for place, (word, number) in enumerate(itertools.pairwise(parts)):
+def _numbered(parts: list[str], words: frozenset[str]) -> int | None:
+    """The number behind the first of some words that has one."""
+    for word, number in itertools.pairwise(parts):
         if word in words and number.isascii() and number.isdigit() and len(number) <= 6:
-            return int(number), place + 1
-    return None, None
+            return int(number)
+    return None
 
 
 def _where(parts: list[str], in_layers: bool) -> Where:

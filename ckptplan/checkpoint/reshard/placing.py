@@ -48,7 +48,7 @@ def place(manifest: Manifest, layout: Layout) -> Placing:
     A rule that fits the key comes first, then one that fits the parameter the state belongs to; what no rule fits is
     placed by name (`by_name`). State of another shape than its parameter follows it as far as it can (`follow`).
     """
-    planned = [tensor for tensor in manifest.tensors if tensor.rank is None and tensor.kind is not StateKind.RANDOM]
+    planned = [tensor for tensor in manifest.tensors if not _of_one_rank(tensor)]
     model = model_of(planned, layout)
     shapes = {tensor.key: tensor.shape for tensor in planned}
     rules, names = _Rules(layout.rules), cache(partial(by_name, layout=layout, model=model))
@@ -58,8 +58,12 @@ def place(manifest: Manifest, layout: Layout) -> Placing:
         placed.append(found)
         if not sure:
             unknown.append(tensor.key)
-    left_out = tuple(tensor.key for tensor in manifest.tensors if tensor.rank is not None)
+    left_out = tuple(tensor.key for tensor in manifest.tensors if _of_one_rank(tensor))
     return Placing(tuple(placed), left_out, (*_unknown(unknown), *model.remarks))
+
+
+def _of_one_rank(tensor: Tensor) -> bool:
+    return tensor.rank is not None or tensor.kind is StateKind.RANDOM
 
 
 class _Rules:

@@ -10,14 +10,14 @@ from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
 from ckptplan.checkpoint.reshard.boxes import unloadable
 from ckptplan.checkpoint.reshard.layout import Layout
 from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps
-from ckptplan.checkpoint.reshard.placement import PartedShard, Placements
+from ckptplan.checkpoint.reshard.placement import Placements
 from ckptplan.checkpoint.reshard.placing import Placed, is_pattern, place
 from ckptplan.checkpoint.reshard.totals import Totals, totals_of
 from ckptplan.checkpoint.reshard.wanted import Wanted, wanted
 from ckptplan.errors import InputError, Problem
 
 MOST_PROBLEMS = 20
-MOST_ELEMENTS = 1 << 62
+MOST_ELEMENTS = 1 << 50  # of a tensor: bits of all tensors together stay within 64-bit numbers
 
 
 class Part(NamedTuple):
@@ -89,13 +89,12 @@ def geometry(placed: Placed) -> object:
 
 def _planned(placed: Placed, layout: Layout) -> tuple[Wanted, Overlaps] | str:
     tensor, placements = placed.tensor, placed.placements
-    if tensor.elements >= MOST_ELEMENTS:
+    if max(tensor.elements, *tensor.shape, 0) >= MOST_ELEMENTS:
         return f"a tensor of shape {tensor.shape} is beyond all measure"
     try:
-        if not any(isinstance(placement, PartedShard) for placement in placements):
-            reason = unloadable(tensor.shape, placements, layout.mesh)
-            if reason is not None:
-                return f"torch would not load this: {reason}"
+        reason = unloadable(tensor.shape, placements, layout.mesh)
+        if reason is not None:
+            return f"torch would not load this: {reason}"
         want = wanted(tensor.shape, placements, layout.mesh, placed.only)
         reads = overlaps(tensor.shape, tensor.shards, want)
     except InputError as error:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.checkpoint.reshard.document import layout_of
 from ckptplan.checkpoint.reshard.layout import Layout, parse_layout
@@ -95,7 +96,7 @@ def check_rank(found: Plan, rank: dict[str, Any], files: list[str]) -> None:
                 "key": part.tensor.key, "chunk_offset": stored.offsets[row].tolist(), "src_offset": src.tolist(),
                 "dst_offset": dst.tolist(), "length": length.tolist(), "file": name,
                 "item_offset": int(stored.item_offsets[row]), "item_length": int(stored.item_bytes[row]),
-                "bytes": int(np.prod(length, dtype=np.int64)) * part.tensor.logical_bytes // max(1, part.tensor.elements),
+                "bytes": int(np.prod(length, dtype=np.int64)) * (BITS[part.tensor.dtype] // 8),
             })  # fmt: skip
     assert local == rank["local"]
     expected = [{key: value for key, value in item.items() if key != "runs"} for item in rank["items"]]

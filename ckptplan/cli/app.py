@@ -16,6 +16,7 @@ from ckptplan.cli import (
     methods,
     online,
     optimize,
+    reshard,
     retain,
     scale,
     simulate,
@@ -66,6 +67,7 @@ app.command("fit", short_help="From a record of failures to a rate one may trust
 app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
 app.command("inspect", short_help="What a checkpoint on disk holds.")(inspect.inspect)
 app.command("audit", short_help="Whether a run can go on from a checkpoint, or from which.")(audit.audit)
+app.command("reshard", short_help="Which rank of a new layout reads what, and how long it takes.")(reshard.reshard)
 app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)
 app.command("configs", short_help="The shipped specs of published runs.")(configs.configs)
 app.add_typer(measure.app, name="measure")

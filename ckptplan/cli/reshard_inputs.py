@@ -1,0 +1,205 @@
+"""What ``ckptplan reshard`` works on: a checkpoint or a model, the new layout, bandwidths, the global batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckptplan.errors import InputError, Problem, UsageError, printable
+
+if TYPE_CHECKING:
+    from ckptplan.checkpoint.manifest import Manifest
+    from ckptplan.checkpoint.reshard.batch import BatchSplits, GlobalBatch
+    from ckptplan.checkpoint.reshard.layout import Layout
+    from ckptplan.cost.architecture import Architecture
+    from ckptplan.cost.read import ReadRates
+    from ckptplan.cost.scenario import Ledger
+    from ckptplan.render.reshard_page import ReshardPage
+    from ckptplan.spec.reading import Spec
+
+_DEFAULT_GPUS_PER_NODE = 8
+_SLOWEST, _FASTEST = 1.0, 1e18  # bytes/s
+
+
+class Asked(NamedTuple):
+    """Options that say what is planned."""
+
+    path: str | None
+    to: str | None
+    layout_file: str | None
+    from_: str | None
+    model: str | None
+    spec: str | None
+    sets: list[str] | None
+    output: Path | None
+
+
+class Opened(NamedTuple):
+    """The page to show, and what is to be said on standard error."""
+
+    page: ReshardPage
+    warnings: tuple[str | Problem, ...]
+
+
+class _Saved(NamedTuple):
+    manifest: Manifest
+    source: str
+    saved_by: str | None
+    warnings: tuple[str | Problem, ...]
+    spec: Spec | None = None  # of the model, if it is one
+
+
+def opened(
+    asked: Asked, rates: tuple[str | None, str | None, str | None], gpus_per_node: int | None, global_batch: int | None
+) -> Opened:
+    """Read everything, and plan."""
+    from ckptplan.checkpoint.reshard.carry_over import not_carried_over
+    from ckptplan.checkpoint.reshard.file_reads import count_runs
+    from ckptplan.checkpoint.reshard.loading import loading
+    from ckptplan.checkpoint.reshard.plan import plan
+    from ckptplan.render.reshard_page import ReshardPage
+
+    _refuse_contradictions(asked)
+    layout = _layout(asked)
+    saved = _from_model(asked) if asked.path is None else _from_disk(asked.path, asked.output)
+    loaded = _spec(asked) or saved.spec
+    read_rates, per_node = _rates(rates, gpus_per_node, loaded)
+    planned = plan(saved.manifest, layout)
+    totals = planned.totals
+    batch = _batch(saved.manifest, layout, global_batch)
+    page = ReshardPage(
+        source=saved.source,
+        plan=planned,
+        loading=loading(totals.wanted_bytes, totals.whole_item_bytes, read_rates, per_node),
+        runs=count_runs(planned),
+        not_carried=() if saved.saved_by else not_carried_over(saved.manifest, layout, batch and batch.batch),
+        batch=batch,
+        saved_by=saved.saved_by,
+    )
+    warnings = () if loaded is None or loaded is saved.spec else loaded.warnings
+    return Opened(page, (*saved.warnings, *warnings))
+
+
+def _refuse_contradictions(asked: Asked) -> None:
+    if (asked.to is None) == (asked.layout_file is None):
+        wrong = "both --to and --layout-file" if asked.to is not None else "no new layout"
+        raise UsageError(wrong, hint="--to fsdp=8,tp=4, or --layout-file FILE, or --extract OUT.safetensors")
+    if asked.path is not None and (asked.from_ is not None or asked.model is not None):
+        option = "--from" if asked.from_ is not None else "--model"
+        raise UsageError(f"PATH and {option} exclude each other", hint="a checkpoint says itself how it was saved")
+    if asked.path is None and (asked.from_ is None or asked.model is None):
+        raise UsageError("no checkpoint", hint="give PATH, or --model SPEC --from LAYOUT for one that is not saved yet")
+    if asked.sets and asked.spec is None and asked.model is None:
+        raise UsageError("--set needs --spec or --model", hint="name the spec whose keys it sets")
+
+
+def _layout(asked: Asked) -> Layout:
+    from ckptplan.checkpoint.reshard.layout import parse_layout
+
+    if asked.layout_file is None:
+        return _option("--to", asked.to or "", parse_layout)
+    from ckptplan.cli.output import refuse_overwriting
+    from ckptplan.readers.files import open_record
+    from ckptplan.spec.layout_file import MOST_BYTES, read_layout
+
+    refuse_overwriting(asked.output, [asked.layout_file])
+    with open_record(asked.layout_file) as stream:
+        return read_layout(stream.read(MOST_BYTES + 1), asked.layout_file)
+
+
+def _option(option: str, text: str, parse: Callable[[str], Layout]) -> Layout:
+    """A layout from an option, its faults as those of the command line."""
+    try:
+        return parse(text)
+    except InputError as error:
+        problems = [Problem(f"{option} {printable(text)[:80]}: {one.message}", hint=one.hint) for one in error.problems]
+        raise UsageError(problems) from None
+
+
+def _from_disk(path: str, output: Path | None) -> _Saved:
+    from ckptplan.cli.checkpoint_files import readable, refuse_inside, told
+
+    manifest = readable(path)
+    refuse_inside(output, manifest)
+    return _Saved(manifest, path, None, tuple(told(manifest, path)))
+
+
+def _from_model(asked: Asked) -> _Saved:
+    from ckptplan.checkpoint.reshard.from_model import saved_as
+    from ckptplan.checkpoint.reshard.layout import parse_layout
+
+    name, text = asked.model or "", asked.from_ or ""
+    layout = _option("--from", text, parse_layout)
+    architecture, ledger, loaded = _architecture(asked, name)
+    manifest = saved_as(architecture, ledger, layout)
+    source = f"{printable(name)} ({ledger.name})"
+    return _Saved(manifest, source, layout.text, () if loaded is None else tuple(loaded.warnings), loaded)
+
+
+def _architecture(asked: Asked, name: str) -> tuple[Architecture, Ledger, Spec | None]:
+    """The tensors of a model and what a checkpoint keeps of each: of a spec, or of a config.json with adam-14."""
+    from ckptplan.cli.output import refuse_overwriting
+
+    refuse_overwriting(asked.output, [name])
+    path = Path(name)
+    if path.suffix == ".json" or (path / "config.json").is_file():
+        from ckptplan.cost.state import DEFAULT_LEDGER
+        from ckptplan.cost.state import ledger as named
+        from ckptplan.readers.models.model_config import read_model_config
+
+        if asked.sets and asked.spec is None:
+            raise UsageError("--set changes keys of a spec", hint="a config.json has none")
+        return read_model_config(path), named(DEFAULT_LEDGER), None
+    from ckptplan.load import load
+
+    loaded = load(name, sets=asked.sets or [])
+    model = loaded.scenario.model
+    if model.architecture is None:
+        hint = "write model: {config: ./config.json} in it, or give --model config.json"
+        raise InputError(f"{printable(name)} knows the number of parameters, not the tensors", hint=hint)
+    return model.architecture, model.ledger, loaded
+
+
+def _spec(asked: Asked) -> Spec | None:
+    if asked.spec is None:
+        return None
+    from ckptplan.cli.output import refuse_overwriting
+    from ckptplan.load import load
+
+    refuse_overwriting(asked.output, [asked.spec])
+    loaded = load(asked.spec, sets=asked.sets or [])
+    refuse_overwriting(asked.output, loaded.named)
+    return loaded
+
+
+def _rates(
+    texts: tuple[str | None, str | None, str | None], gpus_per_node: int | None, loaded: Spec | None
+) -> tuple[ReadRates, int]:
+    """Bandwidths of the options, where they say nothing those of the spec."""
+    from ckptplan.cli.choices import quantity
+    from ckptplan.cost.read import ReadRates
+
+    options = ("--read-bandwidth", "--read-bandwidth-per-node", "--read-bandwidth-per-rank")
+    found: list[float | None] = []
+    for option, text in zip(options, texts, strict=True):
+        value = None if text is None else quantity(text, "rate", option)
+        if value is not None and not _SLOWEST <= value <= _FASTEST:
+            raise UsageError(f"{option} {text}: not between 1 B/s and 1e18 B/s", hint="write for example '40 GB/s'")
+        found.append(value)
+    if loaded is None:
+        return ReadRates(found[0], found[1], found[2]), gpus_per_node or _DEFAULT_GPUS_PER_NODE
+    storage, cluster = loaded.scenario.storage, loaded.scenario.cluster
+    aggregate = found[0] if found[0] is not None else storage.read_bandwidth_bytes_per_s
+    return ReadRates(aggregate, found[1], found[2], storage.latency_s), gpus_per_node or cluster.gpus_per_node
+
+
+def _batch(manifest: Manifest, layout: Layout, given: int | None) -> BatchSplits | None:
+    from ckptplan.checkpoint.reshard.batch import GlobalBatch, batch_splits, recorded_batch
+    from ckptplan.checkpoint.reshard.carry_over import data_parallel
+
+    batch: GlobalBatch | None = recorded_batch(manifest)
+    if given is not None:
+        read = None if batch is None else batch.samples_read
+        batch = GlobalBatch(given, "--global-batch", samples_read=read)
+    return None if batch is None else batch_splits(batch, data_parallel(layout))

@@ -1,0 +1,67 @@
+"""What ``ckptplan reshard --extract`` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ckptplan import __version__
+from ckptplan.checkpoint.manifest import Manifest, Tensor
+from ckptplan.checkpoint.reshard.extract import Extracted
+from ckptplan.errors import printable
+from ckptplan.render.numbers import quantity
+from ckptplan.render.screen import Screen
+from ckptplan.render.sheet import Column, Sheet
+from ckptplan.units import format_size
+
+_MOST_SHARED = 5
+_TENSORS = (
+    Column("key"),
+    Column("kind"),
+    Column("dtype"),
+    Column("shape"),
+    Column("size_bytes"),
+)
+
+
+def extract_sheet(tensors: Sequence[Tensor]) -> Sheet:
+    """One row for each tensor that was written."""
+    return Sheet(_TENSORS, tuple((t.key, str(t.kind), t.dtype, list(t.shape), t.logical_bytes) for t in tensors))
+
+
+def extract_document(done: Extracted, manifest: Manifest, tensors: Sequence[Tensor]) -> dict[str, Any]:
+    """The JSON document ``ckptplan.extract/1``."""
+    return {
+        "schema": "ckptplan.extract/1",
+        "ckptplan": __version__,
+        "path": str(manifest.root),
+        "format": str(manifest.format),
+        "step": manifest.step,
+        "output": str(done.path),
+        "size_bytes": done.size_bytes,
+        "tensors": extract_sheet(tensors).records(),
+        "shared": [list(pair) for pair in done.shared],
+    }
+
+
+def report(done: Extracted, manifest: Manifest, screen: Screen) -> str:
+    """What was written, for people."""
+    return screen.lines([_answer(done, manifest), *_facts(done)])
+
+
+def markdown(done: Extracted, manifest: Manifest) -> str:
+    """The same as Markdown."""
+    return f"## {_answer(done, manifest)}\n" + "".join(f"\n{text}\n" for text in _facts(done))
+
+
+def _answer(done: Extracted, manifest: Manifest) -> str:
+    step = "" if manifest.step is None else f", step {manifest.step:,}"
+    what = f"{quantity(done.tensors, 'tensor')}, {format_size(done.size_bytes)}"
+    return f"{printable(str(done.path))}: {what}, from {printable(str(manifest.root))} ({manifest.format}{step})"
+
+
+def _facts(done: Extracted) -> Iterator[str]:
+    for first, second in done.shared[:_MOST_SHARED]:
+        yield f"{printable(second)} has the same bytes as {printable(first)}: tied there, written twice here"
+    if len(done.shared) > _MOST_SHARED:
+        yield f"and {len(done.shared) - _MOST_SHARED:,} more tensors that are tied"

@@ -61,7 +61,17 @@ def chunk_elements(folder: CheckpointFolder, array: Array, value: Value | None, 
     else:
         grid = _unpacked(value_bytes(folder, value), array.packing, array.chunks, width, array.fortran)
     cut = grid[tuple(slice(0, size) for size in sizes)]  # chunks at the end of an axis reach beyond it
-    return np.ascontiguousarray(cut[..., ::-1] if array.big_endian else cut).reshape(-1)
+    return _little_endian(_flat(cut), array) if array.big_endian else _flat(cut)
+
+
+def _flat(found: Bytes) -> Bytes:
+    return np.ascontiguousarray(found).reshape(-1)
+
+
+def _little_endian(found: Bytes, array: Array) -> Bytes:
+    """Bytes of numbers turned round; a complex number is two of them."""
+    parts = 2 if array.dtype.startswith("complex") else 1
+    return _flat(found.reshape(-1, BITS[array.dtype] // 8 // parts)[:, ::-1])
 
 
 def _unpacked(data: bytes, packing: str, chunks: tuple[int, ...], width: int, fortran: bool = False) -> Bytes:
@@ -107,6 +117,7 @@ def _unsharded(folder: CheckpointFolder, array: Array, inner: Inner, value: Valu
 
 def _filled(array: Array, sizes: tuple[int, ...]) -> Bytes:
     """Elements that hold the fill value; bytes in the byte order of the array. Only zero is read."""
-    if array.fill not in (None, 0, False, "0.0"):
+    parts = array.fill if isinstance(array.fill, list) else [array.fill]  # of a complex number
+    if any(part not in (None, 0, False, "0.0") for part in parts):
         raise Unlike(f"the fill value {str(array.fill)[:40]!r} is not read here")
     return np.zeros(math.prod(sizes) * (BITS[array.dtype] // 8), np.uint8)

@@ -15,11 +15,10 @@ import numpy as np
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.orbax.compression import unzstd
 from ckptplan.checkpoint.formats.orbax.stores import Store, Value
-from ckptplan.checkpoint.formats.orbax.varints import Cursor, Malformed
+from ckptplan.checkpoint.formats.orbax.varints import LARGEST, Cursor, Malformed
 
 MANIFEST_MAGIC = bytes.fromhex("0cdb3a2a")
 NODE_MAGIC = bytes.fromhex("0cdb20de")
-NO_NODE = (1 << 63) - 1
 MOST_NODE_BYTES = 128 << 20  # Orbax allows nodes of 100 MB
 MOST_DECODED_BYTES = 512 << 20
 MOST_RATIO = 200  # of decoded to stored bytes; keys that count up compress 50 times at most
@@ -104,6 +103,8 @@ def _newest(folder: CheckpointFolder, prefix: str, name: str) -> tuple[_Place | 
     heights = cursor.take(number)
     places = _references(cursor, files, number)
     newest = int(np.argmax(generations))
+    if places[newest].offset == LARGEST:  # the mark of a tree without a node
+        return None, 0
     if heights[newest] > DEEPEST:
         raise Malformed(f"a tree of height {heights[newest]}")
     return places[newest], heights[newest]

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-LONGEST = 9  # bytes of a number below 2^63
+LONGEST = 10  # bytes of a number below 2^64
+LARGEST = (1 << 63) - 1  # and what larger ones are read as: only marks of nothing are so large
 
 
 class Malformed(ValueError):  # noqa: N818 - becomes an InputError where the file is known
@@ -55,12 +56,12 @@ class Cursor:
         lengths = ends - starts + 1
         if int(lengths.max()) > LONGEST:
             raise Malformed("a number is too long")
-        values = np.zeros(number, np.int64)
+        values = np.zeros(number, np.uint64)
         for index in range(int(lengths.max())):
             there = lengths > index
-            values[there] |= (window[starts[there] + index] & 0x7F).astype(np.int64) << (7 * index)
+            values[there] |= (window[starts[there] + index] & 0x7F).astype(np.uint64) << np.uint64(7 * index)
         self.place += int(ends[-1]) + 1
-        return values
+        return np.minimum(values, LARGEST).astype(np.int64)
 
     def pieces(self, lengths: Ints) -> list[bytes]:
         """Consecutive pieces of these lengths."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.registry import MARKS, format_of
-from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_marked, numbered_files, pointed
+from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_one, numbered_files, pointed
 from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.errors import InputError, Place, Problem, printable
 
 __all__ = ["checkpoints_in", "read_manifest"]
 
 _MOST_NAMED = 10
+# Files that say nothing alone.
+_OF_A_FOLDER = re.compile(
+    r"(?:(?:__\d+)?\.metadata|__\d+_\d+\.distcp|.*\.index\.json|trainer_state\.json|_METADATA|_CHECKPOINT_METADATA)\Z"
+)
 
 
 def read_manifest(path: str | Path) -> Manifest:
@@ -45,6 +50,10 @@ def read_manifest(path: str | Path) -> Manifest:
 
 def _of_file(path: Path) -> Manifest:
     real = Path(os.path.realpath(path))  # the user may name a link; what lies in a checkpoint may not be one
+    if _OF_A_FOLDER.match(real.name):
+        return _through(
+            real.parent, f"{printable(real.name)} belongs to the checkpoint in its folder: all of it is read"
+        )
     found = _read(CheckpointFolder(real.parent, only=real.name))
     if found is None:
         raise _refused(path, "no checkpoint is recognised in this file", "name the folder, or a file of torch.save")
@@ -52,7 +61,7 @@ def _of_file(path: Path) -> Manifest:
 
 
 def _of_folder(path: Path) -> Manifest:
-    own = is_marked(path)
+    own = is_one(path)
     if not own:
         several = numbered_files(path)
         if several:

@@ -29,10 +29,12 @@ class Reader(Protocol):
 
 def formats() -> tuple[Reader, ...]:
     """Every format, the most particular first."""
-    from ckptplan.checkpoint.formats import accelerate, orbax, safetensors, torch_save, trainer
+    from ckptplan.checkpoint.formats import accelerate, deepspeed, fsdp1, orbax, safetensors, torch_save, trainer
     from ckptplan.checkpoint.formats.dcp import hf_storage
+    from ckptplan.checkpoint.formats.dcp import reader as dcp
+    from ckptplan.checkpoint.formats.megatron import legacy
 
-    return (trainer, accelerate, orbax, hf_storage, safetensors, torch_save)
+    return (trainer, accelerate, legacy, dcp, deepspeed, orbax, hf_storage, fsdp1, safetensors, torch_save)
 
 
 def format_of(folder: CheckpointFolder) -> Reader | None:

@@ -18,6 +18,7 @@ _MARKS = re.compile(
       | trainer_state\.json | random_states_\d+\.pkl | rng_state(?:_\d+)?\.pth    # Hugging Face
       | .*\.safetensors | .*\.safetensors\.index\.json | pytorch_model.*\.bin
       | (?:.*_)?mp_rank_\d+.*_(?:model|optim)_states\.pt                          # DeepSpeed
+      | layer_\d+-model_\d+-model_states\.pt
       | mp_rank_\d+(?:_\d+)* | model_optim_rng\.pt                                # Megatron legacy
       | _CHECKPOINT_METADATA | _METADATA | manifest\.ocdbt )\Z""",
     re.VERBOSE,
@@ -27,6 +28,8 @@ _PARTS = re.compile(
     r"(?:mp_rank_\d+(?:_\d+)*|zero|(?:pytorch_model_fsdp|optimizer|model|dcp)(?:_\d+)?|ocdbt\.process_\d+|d)\Z"
 )
 _FILES = re.compile(r".*\.(?:pt|pth|ckpt|bin|safetensors)\Z")
+_OF_RANKS = re.compile(r"rank|shard|-of-|mp_|tp_|pp_|dp_|consolidated|layer")
+_TRAINER = re.compile(r"checkpoint-\d+\Z")
 _DIGITS = re.compile(r"\d+")
 POINTERS = ("latest_checkpointed_iteration.txt", "latest", "latest_universal")
 
@@ -34,6 +37,14 @@ POINTERS = ("latest_checkpointed_iteration.txt", "latest", "latest_universal")
 def is_marked(folder: Path) -> bool:
     """Whether a folder has the marks of one checkpoint in itself."""
     return any(_MARKS.match(name) for name, _ in _entries(folder))
+
+
+def is_one(folder: Path) -> bool:
+    """Whether a folder is one checkpoint, not one of a run that the Trainer left its last weights in."""
+    marked = any(
+        is_folder and _TRAINER.match(name) and is_marked(folder / name) for name, is_folder in _entries(folder)
+    )
+    return is_marked(folder) and not marked
 
 
 def checkpoints_in(path: str | Path) -> list[Path]:
@@ -68,12 +79,14 @@ def checkpoints_in(path: str | Path) -> list[Path]:
 
 
 def numbered_files(path: Path) -> list[Path]:
-    """Files that differ only in their numbers, and whose numbers are not those of ranks or shards."""
+    """Files of an unmarked folder that differ only in their numbers, which are not those of ranks or shards."""
     alike: dict[str, list[Path]] = {}
+    if is_marked(path):
+        return []
     for name, is_folder in _entries(path):
-        if not is_folder and _FILES.match(name) and "rank" not in name and "-of-" not in name:
+        if not is_folder and _FILES.match(name) and not _OF_RANKS.search(name):
             alike.setdefault(_DIGITS.sub("#", name), []).append(path / name)
-    return [file for files in alike.values() if len(files) > 1 and not _of_one(files[0].name) for file in files]
+    return [file for files in alike.values() if len(files) > 1 for file in files]
 
 
 def pointed(path: Path) -> tuple[str, Path] | None:
@@ -87,16 +100,6 @@ def pointed(path: Path) -> tuple[str, Path] | None:
             if _is_folder(folder):
                 return name, folder
     return None
-
-
-def _of_one(name: str) -> bool:
-    """Files of accelerate and the Trainer: several of a kind in one checkpoint."""
-    return (
-        re.match(
-            r"(?:pytorch_model|model|optimizer|scheduler|random_states|rng_state|dl_state_dict|sampler|custom)", name
-        )
-        is not None
-    )
 
 
 def _pointer(file: Path) -> str | None:

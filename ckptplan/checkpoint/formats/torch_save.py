@@ -15,8 +15,9 @@ from ckptplan.checkpoint.manifest import Format, Manifest
 
 
 def torch_files(folder: CheckpointFolder) -> list[str]:
-    """Files of the folder itself that begin as torch.save writes."""
-    return [name for name in at_root(folder) if is_torch(folder, name)]
+    """Files of the folder itself that begin as torch.save writes, arguments of a run beside others left out."""
+    names = at_root(folder)
+    return [name for name in names if (name != "training_args.bin" or len(names) == 1) and is_torch(folder, name)]
 
 
 def recognised(folder: CheckpointFolder) -> bool:

@@ -47,9 +47,24 @@ class Stored(NamedTuple):
     flat: bool
 
 
-def stored_boxes(shape: tuple[int, ...], shards: Shards) -> Stored:
-    """Boxes of the shards that are there: one that is listed and lies in no file counts as missing."""
+def readable(shards: Shards) -> Ints:
+    """Rows of the shards that can be read: those that lie in a file, and of equal boxes the first.
+
+    Equal boxes are copies, which every rank stored for itself (torch DCP with metadata per rank).
+    """
     there = np.flatnonzero(shards.files >= 0)
+    described = np.concatenate(
+        [array[there].reshape(len(there), -1) for array in (shards.offsets, shards.sizes)], axis=1
+    )
+    if described.shape[1] == 0:
+        return there[:1]
+    whole = np.ascontiguousarray(described).view(np.dtype((np.void, described.itemsize * described.shape[1])))
+    return there[np.sort(np.unique(whole.ravel(), return_index=True)[1])]
+
+
+def stored_boxes(shape: tuple[int, ...], shards: Shards) -> Stored:
+    """Boxes of the shards that can be read."""
+    there = readable(shards)
     if shards.flat:
         cut = as_boxes(shards.offsets[there].reshape(-1), shards.sizes[there].reshape(-1), shape)
         return Stored(there[cut.rows], cut.offsets, cut.sizes, flat=True)
@@ -95,9 +110,8 @@ def fault_of(shape: tuple[int, ...], shards: Shards, want: Wanted, reads: Overla
     The stored boxes lie within the tensor and none overlaps another; then a wanted box is whole if and only if the
     elements that are read of it are as many as it has.
     """
-    there = shards.files >= 0
-    stored = coverage(shape, shards.offsets[there], shards.sizes[there], shards.flat)
-    rows = np.flatnonzero(there)
+    rows = readable(shards)
+    stored = coverage(shape, shards.offsets[rows], shards.sizes[rows], shards.flat)
     if stored.outside:
         return f"stored shard {_box(shards, int(rows[stored.outside[0]]))} is not within the tensor of shape {shape}"
     if stored.overlaps:
@@ -111,18 +125,20 @@ def fault_of(shape: tuple[int, ...], shards: Shards, want: Wanted, reads: Overla
     short = np.flatnonzero(read != want.shapes.prod(axis=1, dtype=np.int64))
     if not len(short):
         return None
-    return _hole(want, int(short[0]), int(read[short[0]]), len(short))
+    where = "in no shard" if (shards.files >= 0).all() else "in no file that is there"
+    return f"{_hole(want, int(short[0]), int(read[short[0]]))}, are stored {where}{_more(len(short) - 1)}"
 
 
-def _hole(want: Wanted, number: int, read: int, short: int) -> str:
+def _hole(want: Wanted, number: int, read: int) -> str:
     ranks = want.ranks[want.classes == number]
     needed = int(want.shapes[number].prod())
     box = int(np.searchsorted(want.box_classes, number))
-    more = "" if short == 1 else f", and {short - 1:,} other boxes are not whole"
-    return (
-        f"{needed - read:,} of the {needed:,} elements that rank {int(ranks[0])} wants, "
-        f"{span(want.offsets[box], want.sizes[box])}, are stored in no shard{more}"
-    )
+    box_text = span(want.offsets[box], want.sizes[box])
+    return f"{needed - read:,} of the {needed:,} elements that rank {int(ranks[0])} wants, {box_text}"
+
+
+def _more(boxes: int) -> str:
+    return f", and {boxes:,} other boxes are not whole" if boxes else ""
 
 
 def _box(shards: Shards, row: int) -> str:

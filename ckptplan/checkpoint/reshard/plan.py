@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
 from ckptplan.checkpoint.reshard.boxes import unloadable
 from ckptplan.checkpoint.reshard.layout import Layout
-from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps
+from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, readable
 from ckptplan.checkpoint.reshard.placement import Placements
 from ckptplan.checkpoint.reshard.placing import Placed, is_pattern, place
 from ckptplan.checkpoint.reshard.totals import Totals, totals_of
@@ -76,7 +76,7 @@ def plan(manifest: Manifest, layout: Layout) -> Plan:
             parts.append(Part(placed.tensor, placed.placements, *found))
     _raise(problems)
     totals = totals_of(layout.ranks, len(manifest.files), [(part.tensor, part.want, part.reads) for part in parts])
-    return Plan(manifest, layout, tuple(parts), totals, placing.left_out, placing.remarks)
+    return Plan(manifest, layout, tuple(parts), totals, placing.left_out, (*placing.remarks, *_copies(parts)))
 
 
 def geometry(placed: Placed) -> object:
@@ -111,7 +111,24 @@ def _refuse(manifest: Manifest) -> None:
                    "ranks as saved them"]  # fmt: skip
     _raise([Problem(reason) for reason in reasons])
     if not manifest.tensors:
-        raise InputError(f"{manifest.root}: no tensors to plan for")
+        nothing = Problem(f"{manifest.root}: no tensors to plan for", hint="ckptplan audit says more")
+        _raise([nothing, *(Problem(fault.message, key=fault.file) for fault in manifest.faults)])
+
+
+def _copies(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Tensors with boxes that are stored more than once."""
+    distinct = {id(part.reads): part.tensor for part in parts}
+    copied = {number for number, tensor in distinct.items() if tensor.shards.number > 1 and _twice(tensor)}
+    keys = [part.tensor.key for part in parts if id(part.reads) in copied]
+    if not keys:
+        return ()
+    more = "" if len(keys) == 1 else f" and {len(keys) - 1:,} other tensors"
+    return (f"{keys[0]}{more}: stored in equal copies, of which the first is read",)
+
+
+def _twice(tensor: Tensor) -> bool:
+    filled = (tensor.shards.sizes > 0).all(axis=1) & (tensor.shards.files >= 0)
+    return int(filled[readable(tensor.shards)].sum()) < int(filled.sum())
 
 
 def _unfit(manifest: Manifest, layout: Layout) -> list[Problem]:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from ckptplan.checkpoint.dtypes import BITS
+from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.checkpoint.reshard.document import layout_of
 from ckptplan.checkpoint.reshard.layout import Layout, parse_layout
 from ckptplan.checkpoint.reshard.plan import Plan, plan
-from tests.checkpoint.reshard.from_truth import ORACLE, manifest_from_truth, needs_oracle
+from tests.checkpoint.reshard.from_truth import FIXTURES, ORACLE, manifest_from_truth, needs_oracle
 
 pytestmark = needs_oracle
 CASES = [pytest.param(path, id=path.stem) for path in ORACLE]
@@ -134,6 +135,16 @@ def test_a_short_text_gives_torchs_plan(path: Path) -> None:
     assert list(layout.mesh.shape) == case["load"]["mesh"]
     assert list(layout.mesh.names) == case["load"]["names"]
     check(plan(found, layout), case, names)
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_what_the_readers_find_gives_torchs_plan(path: Path) -> None:
+    """The same from the files themselves, by placements and by the short text."""
+    case = oracle(path)
+    found = read_manifest(FIXTURES / "checkpoints" / case["source"] / "ckpt")
+    names = [Path(file.name).name for file in found.files]
+    for layout in (explicit(case), parse_layout(SHORT[path.stem])):
+        check(plan(found, layout), case, names)
 
 
 def test_every_case_is_planned() -> None:

@@ -97,7 +97,18 @@ def test_a_hole_names_key_rank_and_box() -> None:
 def test_a_shard_that_is_listed_and_lies_in_no_file_is_a_hole() -> None:
     """The metadata alone is no data."""
     problem = refused([boxed((8, 4), Shard((0, 0), (4, 4), 0), Shard((4, 0), (4, 4), -1))]).problems[0]
-    assert "16 of the 16 elements that rank 1 wants, [4:8, 0:4]" in problem.message
+    assert "16 of the 16 elements that rank 1 wants, [4:8, 0:4], are stored in no file that is there" in problem.message
+
+
+def test_equal_boxes_are_copies_of_which_the_first_that_is_there_is_read() -> None:
+    """Metadata per rank lists a replicated tensor once for each rank; one box within another is no copy."""
+    tensor = boxed((4, 4), Shard((0, 0), (4, 4), -1), Shard((0, 0), (4, 4), 1), Shard((0, 0), (4, 4), 2))
+    found = plan(manifest([tensor], 3), parse_layout("2"))
+    assert [found.parts[0].reads_of(rank).rows.tolist() for rank in range(2)] == [[1], [1]]
+    assert found.remarks == ("w: stored in equal copies, of which the first is read",)
+    step = boxed((), Shard((), (), 0), Shard((), (), 1))
+    assert plan(manifest([step], 2), parse_layout("3")).totals.reads.tolist() == [1, 1, 1]
+    refused([boxed((4, 4), Shard((0, 0), (4, 4), 0), Shard((0, 0), (2, 4), 1))])
 
 
 def test_an_overlap_names_both_shards() -> None:
@@ -162,6 +173,10 @@ def test_nothing_to_plan_is_said() -> None:
     """A checkpoint without tensors."""
     with pytest.raises(InputError, match="no tensors"):
         plan(manifest([]), parse_layout("2"))
+    broken = manifest([])._replace(faults=(Fault(Flaw.CORRUPT, "cut short", ".metadata"),))
+    with pytest.raises(InputError) as error:
+        plan(broken, parse_layout("2"))
+    assert [problem.message for problem in error.value.problems][1:] == ["cut short"]
 
 
 def test_absurd_shapes_are_refused_without_memory() -> None:

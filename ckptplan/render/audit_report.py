@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ckptplan.checkpoint.audit.auditing import verdict
 from ckptplan.checkpoint.audit.findings import HARMLESS, Audit, Standing, State
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Fault
+from ckptplan.checkpoint.manifest import Fault, Format
 from ckptplan.errors import printable
 from ckptplan.render.audit_sheet import state_sheet
 from ckptplan.render.numbers import quantity
@@ -17,6 +17,8 @@ from ckptplan.units import format_size
 
 _MOST_FAULTS = 20
 _MOST_FILES = 5
+
+_WITHOUT_CHECKSUMS = frozenset({Format.SAFETENSORS, Format.DCP_SAFETENSORS, Format.ORBAX, Format.TORCH_LEGACY})
 
 Section = tuple[str, list[str]]
 
@@ -93,7 +95,7 @@ def _missing(state: State) -> str:
     """``scheduler: absent. Without it: ...``."""
     absent = state.standing is Standing.ABSENT
     said = f"absent; {state.detail}" if absent and state.detail else str(state.standing) if absent else state.detail
-    return printable(f"{state.kind}: {said}. {'Without it' if absent else 'What that costs'}: {state.loss}")
+    return printable(f"{state.kind}: {said}. Without it: {state.loss}")
 
 
 def _places(states: Sequence[State]) -> Iterator[str]:
@@ -117,10 +119,15 @@ def _other_ranks(found: Audit) -> Iterator[str]:
 
 def _notes(found: Audit) -> Iterator[str]:
     yield from (printable(note) for note in found.notes)
-    if found.leftovers:
+    if found.leftovers and not any(found.leftovers[0] in note for note in found.notes):
         names = ", ".join(printable(name) for name in found.leftovers[:_MOST_FILES])
         more = ", ..." if len(found.leftovers) > _MOST_FILES else ""
         files = quantity(len(found.leftovers), "file")
         yield f"{files} of {format_size(found.leftover_bytes)} that nothing in the checkpoint refers to: {names}{more}"
-    if found.whole and found.states and not found.checksums:
+    if found.manifest is None or not found.states:
+        return
+    if found.manifest.format in _WITHOUT_CHECKSUMS:
+        if found.checksums:
+            yield "files of this format hold no checksums: its data was not compared"
+    elif found.whole and not found.checksums:
         yield "data was not read: --crc compares it with the checksums in the files"

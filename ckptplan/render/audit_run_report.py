@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ckptplan.checkpoint.audit.auditing import verdict
 from ckptplan.checkpoint.audit.findings import Audit
-from ckptplan.checkpoint.audit.runs import RunAudit, step_of
+from ckptplan.checkpoint.audit.runs import NOT_THERE, RunAudit, step_of
 from ckptplan.errors import printable
 from ckptplan.render import audit_report
 from ckptplan.render.audit_sheet import name_of, run_sheet
@@ -68,5 +68,8 @@ def _reason(run: RunAudit) -> Iterator[str]:
 
 def _pointers(run: RunAudit) -> Iterator[str]:
     for pointer in run.pointers:
-        wrong = f", but {pointer.message}" if pointer.message == "it is not there" else f", which is {pointer.message}"
-        yield printable(f"{pointer.file} points to {pointer.target}{wrong if pointer.message else ''}")
+        if pointer.message == NOT_THERE:
+            yield printable(f"{pointer.file} points to {pointer.target}, but {NOT_THERE}")
+        elif len(run.audits) > 1:  # of a single one the verdict is said already
+            which = f", which is {pointer.message}" if pointer.message else ""
+            yield printable(f"{pointer.file} points to {pointer.target}{which}")

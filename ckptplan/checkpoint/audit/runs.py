@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 _TRAINER = re.compile(r"checkpoint-\d+")
 _MEGATRON = "latest_checkpointed_iteration.txt"
 _POINTERS = ("latest", "latest_universal", _MEGATRON)
+NOT_THERE = "it is not there"
 _LONGEST_POINTER = 4096
 
 
@@ -112,7 +113,7 @@ def _pointers(root: Path, audits: Sequence[Audit], paths: Sequence[Path]) -> Ite
         target = f"iter_{int(text):07d}" if name == _MEGATRON and text.isascii() and text.isdigit() else text
         found = by_name.get(target)
         if found is None:
-            yield Pointer(name, target, "it is not there")
+            yield Pointer(name, target, NOT_THERE)
         else:
             yield Pointer(name, target, "" if found.usable else verdict(found))
 

@@ -132,13 +132,16 @@ def _by_rank(ranks: Ranks) -> _Judged:
         return _Judged(Standing.PRESENT, f"{whose}, more than the {of:,} that saved", ranks)
     if not ranks.saved:
         return _Judged(Standing.PARTIAL, f"whole of none of {of:,} {ranks.word}s", ranks)
-    return _Judged(Standing.PARTIAL, f"of {ranks.word} {_listed(ranks.saved)} only, of {of:,}", ranks)
+    word = ranks.word if number == 1 else f"{ranks.word}s"
+    return _Judged(Standing.PARTIAL, f"of {word} {_listed(ranks.saved)} only, of {of:,}", ranks)
 
 
 def _listed(numbers: Sequence[int]) -> str:
     """``0 to 3``, ``0, 2, 5``."""
     if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"{numbers[0]:,} to {numbers[-1]:,}"
+    if len(numbers) == 2:
+        return f"{numbers[0]:,} and {numbers[1]:,}"
     return f"{', '.join(f'{number:,}' for number in numbers[:6])}{', ...' if len(numbers) > 6 else ''}"
 
 

@@ -14,6 +14,11 @@ from ckptplan.errors import InputError
 
 MOST_FAULTS = 1_000  # are kept; the rest are counted
 _PARTED = frozenset({Format.DCP, Format.DCP_RANK_LOCAL, Format.MEGATRON_DIST})  # every shard is an item of its own
+_STRIDED = (
+    "as uneven strided sharding is saved, one axis cut by two axes of the mesh that does not come out even: torch "
+    "cannot load it"
+)
+_WRONG_BOX = "its box in the metadata is wrong"
 _LOST = frozenset({Flaw.MISSING_FILE, Flaw.TRUNCATED, Flaw.UNREADABLE, Flaw.CORRUPT, Flaw.FOREIGN_CODE})
 
 
@@ -34,15 +39,30 @@ def faults_of(manifest: Manifest, checksums: bool) -> Faults:
             found.setdefault(one, fault)
         elif one not in found:
             more += 1
-    return Faults(tuple(sorted(found.values(), key=lambda fault: GRAVITY.index(fault.flaw))), more)
+    explained = _explained(manifest.format, list(found.values()))
+    return Faults(tuple(sorted(explained, key=lambda fault: GRAVITY.index(fault.flaw))), more)
 
 
 def _all(manifest: Manifest, checksums: bool) -> Iterator[Fault]:
     yield from manifest.faults
-    yield from _unstored(manifest)
+    if not any(fault.flaw is Flaw.MISSING_FILE for fault in manifest.faults):  # which says it of its items
+        yield from _unstored(manifest)
     yield from _uncovered(manifest)
     yield from _shared_items(manifest)
     yield from _items(manifest, checksums)
+
+
+def _explained(format_: Format, faults: list[Fault]) -> list[Fault]:
+    """Why an item is unlike its metadata: a box that is wrong, or boxes that tile and are not what the ranks held."""
+    misplaced = {fault.key for fault in faults if fault.flaw in {Flaw.OUTSIDE, Flaw.HOLE, Flaw.OVERLAP}}
+    if format_ not in _PARTED:
+        return faults
+    return [
+        fault._replace(hint=_WRONG_BOX if fault.key in misplaced else _STRIDED)
+        if fault.flaw is Flaw.MISMATCH
+        else fault
+        for fault in faults
+    ]
 
 
 def _unstored(manifest: Manifest) -> Iterator[Fault]:
@@ -139,17 +159,24 @@ def broken_entries(manifest: Manifest, faults: Iterable[Fault]) -> dict[str, str
     faults = list(faults)
     lost = {fault.file: fault for fault in faults if fault.flaw in _LOST and fault.key is None and fault.file}
     broken = {fault.key: fault.message for fault in faults if fault.key and fault.flaw not in HARMLESS}
+    names = [name for name, fault in lost.items() if fault.flaw is Flaw.MISSING_FILE]
+    nowhere = f"{names[0]} is missing" if len(names) == 1 else "its file is missing"
     sizes = np.array([file.size_bytes for file in manifest.files] or [0], dtype=np.int64)
     gone = np.array([_is_gone(lost.get(file.name)) for file in manifest.files] or [False])
     for tensor in manifest.tensors:
         files, ends = tensor.shards.files, tensor.shards.item_offsets + tensor.shards.item_bytes
+        held = (tensor.shards.sizes > 0).all(axis=1)
+        if (held & (files < 0)).any():
+            broken.setdefault(tensor.key, nowhere)
         inside = (files >= 0) & (files < len(manifest.files))
         at = np.where(inside, files, 0)
-        cut = inside & (tensor.shards.sizes > 0).all(axis=1) & (gone[at] | (ends > sizes[at]))
+        cut = inside & held & (gone[at] | (ends > sizes[at]))
         if cut.any():
             broken.setdefault(tensor.key, _reason(manifest, int(files[int(np.argmax(cut))]), lost))
     for entry in manifest.objects:
-        if 0 <= entry.file < len(manifest.files):
+        if entry.file < 0:
+            broken.setdefault(entry.key, nowhere)
+        elif entry.file < len(manifest.files):
             end = entry.item_offset + entry.item_bytes
             if gone[entry.file] or (entry.item_bytes and end > sizes[entry.file]):
                 broken.setdefault(entry.key, _reason(manifest, entry.file, lost))
@@ -164,6 +191,6 @@ def _is_gone(fault: Fault | None) -> bool:
 def _reason(manifest: Manifest, file: int, lost: dict[str, Fault]) -> str:
     name = manifest.files[file].name
     fault = lost.get(name)
-    if fault is None:
+    if fault is None or fault.flaw is Flaw.TRUNCATED:
         return f"{name} ends before it"
     return f"{name} is missing" if fault.flaw is Flaw.MISSING_FILE else f"{name}: {fault.message}"

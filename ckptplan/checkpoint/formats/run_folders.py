@@ -116,7 +116,12 @@ def _pointer(file: Path) -> str | None:
 
 def _folders_in(path: Path) -> list[Path]:
     folders = [path / name for name, is_folder in _entries(path) if is_folder and not _PARTS.match(name)]
-    return [folder for folder in folders if is_marked(folder) or _holds_steps(folder)]
+    return [folder for folder in folders if is_marked(folder) or _holds_steps(folder) or _holds_files(folder)]
+
+
+def _holds_files(folder: Path) -> bool:
+    """A folder for each step with a file of torch.save in it: ``step-500/checkpoint.pt``, ``step-500/rank_0.pt``."""
+    return any(not is_folder and name.endswith((".pt", ".pth", ".ckpt")) for name, is_folder in _entries(folder))
 
 
 def _holds_steps(folder: Path) -> bool:

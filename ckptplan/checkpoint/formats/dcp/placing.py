@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.formats.dcp.metadata_types import DcpItem, DcpMetadata, DcpTensor
+from ckptplan.checkpoint.formats.dcp.metadata_types import DcpMetadata, DcpTensor
 from ckptplan.checkpoint.manifest import Fault, File, Flaw, Ints
 from ckptplan.errors import printable
 
@@ -50,12 +50,14 @@ def placed(folder: CheckpointFolder, metadata: DcpMetadata) -> Placed:
     clean = [str(PurePosixPath(name)) if name else name for name in metadata.file_names]
     numbers = np.array([order.get(name, -1) for name in clean], dtype=np.int64)
     uses = _uses(metadata)
+    lost = _lost(metadata, np.array([sizes.get(name, -1) for name in clean], dtype=np.int64))
     faults: list[Fault] = []
-    for number, name in enumerate(clean):
+    for number, keys in sorted(lost.items()):
+        name = clean[number]
         if name not in sizes:
-            faults.append(_absent(folder, name, _keys(metadata, number, -1)))
-        elif uses[number].end > sizes[name]:
-            faults.append(_cut(name, sizes[name], uses[number].end, _keys(metadata, number, sizes[name])))
+            faults.append(_absent(folder, name, sorted(keys)))
+        else:
+            faults.append(_cut(name, sizes[name], uses[number].end, sorted(keys)))
         if len(faults) >= _MOST_FAULTS:
             faults.append(Fault(Flaw.MISSING_FILE, f"after {_MOST_FAULTS:,} faulty files no more are listed"))
             break
@@ -120,17 +122,18 @@ def _ends(tensor: DcpTensor) -> Ints:
     return ends
 
 
-def _keys(metadata: DcpMetadata, number: int, size: int) -> list[str]:
-    """Keys of what does not lie within so many bytes of a file; all of it for a file that is not there."""
-    found = [
-        tensor.key for tensor in metadata.tensors.values() if np.any((tensor.files == number) & (_ends(tensor) > size))
-    ]
-    found += [key for key, item in metadata.objects.items() if item is not None and _beyond(item, number, size)]
-    return sorted(found)
-
-
-def _beyond(item: DcpItem, number: int, size: int) -> bool:
-    return item.file == number and item.offset + item.length > size
+def _lost(metadata: DcpMetadata, sizes: Ints) -> dict[int, list[str]]:
+    """Keys of what does not lie within its file, by the file; of a file that is not there all."""
+    found: dict[int, list[str]] = {}
+    for tensor in metadata.tensors.values():
+        held = tensor.files[_there(tensor, len(sizes))]
+        beyond = _ends(tensor)[_there(tensor, len(sizes))] > sizes[held]
+        for number in np.unique(held[beyond]).tolist():
+            found.setdefault(number, []).append(tensor.key)
+    for key, item in metadata.objects.items():
+        if item is not None and 0 <= item.file < len(sizes) and item.offset + item.length > sizes[item.file]:
+            found.setdefault(item.file, []).append(key)
+    return found
 
 
 def _absent(folder: CheckpointFolder, name: str, keys: list[str]) -> Fault:

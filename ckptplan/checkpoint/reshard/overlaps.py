@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.checkpoint.coverage import coverage
+from ckptplan.checkpoint.coverage import Coverage, coverage
 from ckptplan.checkpoint.manifest import Ints, Shards
 from ckptplan.checkpoint.reshard.flat import as_boxes
 from ckptplan.checkpoint.reshard.intersect import Pairs, intersect
@@ -41,55 +41,57 @@ class Overlaps(NamedTuple):
 class Stored(NamedTuple):
     """The stored boxes of a tensor in its own axes; a flat shard may be several."""
 
-    rows: Ints  # of the shards
+    shard_rows: Ints  # of the shards that are read
+    rows: Ints  # of the shard of each box
     offsets: Ints
     sizes: Ints
-    flat: bool
+    cover: Coverage  # of the shards that are read
+    copies: bool  # whether equal boxes were left out
 
 
-def readable(shards: Shards) -> Ints:
-    """Rows of the shards that can be read: those that lie in a file, and of equal boxes the first.
+def stored_boxes(shape: tuple[int, ...], shards: Shards) -> Stored:
+    """Boxes of the shards that can be read: those that lie in a file, and of equal boxes the first.
 
     Equal boxes are copies, which every rank stored for itself (torch DCP with metadata per rank).
     """
     there = np.flatnonzero(shards.files >= 0)
+    rows, cover = there, coverage(shape, shards.offsets[there], shards.sizes[there], shards.flat)
+    if cover.overlapping:
+        rows = _first_copies(shards, there)
+        cover = coverage(shape, shards.offsets[rows], shards.sizes[rows], shards.flat)
+    copies = len(rows) < len(there)
+    offsets, sizes = shards.offsets[rows], shards.sizes[rows]
+    if shards.flat:
+        cut = as_boxes(offsets.reshape(-1), sizes.reshape(-1), shape)
+        return Stored(rows, rows[cut.rows], cut.offsets, cut.sizes, cover, copies)
+    return Stored(rows, rows, offsets, sizes, cover, copies)
+
+
+def _first_copies(shards: Shards, there: Ints) -> Ints:
     described = np.concatenate(
         [array[there].reshape(len(there), -1) for array in (shards.offsets, shards.sizes)], axis=1
     )
     if described.shape[1] == 0:
         return there[:1]
-    whole = np.ascontiguousarray(described).view(np.dtype((np.void, described.itemsize * described.shape[1])))
-    return there[np.sort(np.unique(whole.ravel(), return_index=True)[1])]
+    return there[np.sort(np.unique(described, axis=0, return_index=True)[1])]
 
 
-def stored_boxes(shape: tuple[int, ...], shards: Shards) -> Stored:
-    """Boxes of the shards that can be read."""
-    there = readable(shards)
-    if shards.flat:
-        cut = as_boxes(shards.offsets[there].reshape(-1), shards.sizes[there].reshape(-1), shape)
-        return Stored(there[cut.rows], cut.offsets, cut.sizes, flat=True)
-    axes = len(shape)
-    offsets, sizes = (array[there].reshape(len(there), axes) for array in (shards.offsets, shards.sizes))
-    return Stored(there, offsets, sizes, flat=False)
-
-
-def overlaps(shape: tuple[int, ...], shards: Shards, want: Wanted) -> Overlaps:
+def overlaps(shape: tuple[int, ...], shards: Shards, stored: Stored, want: Wanted) -> Overlaps:
     """Every read of every class of ranks."""
-    stored = stored_boxes(shape, shards)
     pairs = intersect(want.offsets, want.sizes, stored.offsets, stored.sizes)
     rows, classes = stored.rows[pairs.stored], want.box_classes[pairs.wanted]
     dst = pairs.offsets - want.offsets[pairs.wanted] + want.at[pairs.wanted]
-    if stored.flat:
+    if shards.flat:
         src = _place(pairs.offsets, shape)[:, None] - shards.offsets.reshape(-1, 1)[rows]
     else:
         src = pairs.offsets - stored.offsets[pairs.stored]
-    order = np.lexsort(_keys(shape, pairs, stored))
+    order = np.lexsort(_keys(() if shards.flat else shape, pairs, stored))
     return Overlaps(classes[order], rows[order], src[order], dst[order], pairs.lengths[order])
 
 
 def _keys(shape: tuple[int, ...], pairs: Pairs, stored: Stored) -> tuple[Ints, ...]:
     """Keys of torch's order, the last one first: by box, the end of the shard along the longest axis, and its row."""
-    if not shape or stored.flat:
+    if not shape:
         return (pairs.stored, pairs.wanted)
     longest = int(np.argmax(shape))
     ends = stored.offsets[:, longest] + stored.sizes[:, longest]
@@ -104,20 +106,19 @@ def _place(offsets: Ints, shape: tuple[int, ...]) -> Ints:
     return place
 
 
-def fault_of(shape: tuple[int, ...], shards: Shards, want: Wanted, reads: Overlaps) -> str | None:
+def fault_of(shape: tuple[int, ...], shards: Shards, stored: Stored, want: Wanted, reads: Overlaps) -> str | None:
     """Why the reads do not give every element of every wanted box exactly once, or None: that is proved.
 
     The stored boxes lie within the tensor and none overlaps another; then a wanted box is whole if and only if the
     elements that are read of it are as many as it has.
     """
-    rows = readable(shards)
-    stored = coverage(shape, shards.offsets[rows], shards.sizes[rows], shards.flat)
-    if stored.outside:
-        return f"stored shard {_box(shards, int(rows[stored.outside[0]]))} is not within the tensor of shape {shape}"
-    if stored.overlaps:
-        first, second = (_box(shards, int(rows[row])) for row in stored.overlaps[0])
+    rows, cover = stored.shard_rows, stored.cover
+    if cover.outside:
+        return f"stored shard {_box(shards, int(rows[cover.outside[0]]))} is not within the tensor of shape {shape}"
+    if cover.overlaps:
+        first, second = (_box(shards, int(rows[row])) for row in cover.overlaps[0])
         return f"stored shards {first} and {second} overlap, so that some elements would be read twice"
-    if not stored.decided:
+    if not cover.decided:
         return "the stored shards are cut in too irregular a way to prove that they cover the tensor once"
     number = len(want.shapes)
     read = np.zeros(number, dtype=np.int64)

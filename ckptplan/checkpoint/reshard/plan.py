@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
 from ckptplan.checkpoint.reshard.boxes import unloadable
 from ckptplan.checkpoint.reshard.layout import Layout
-from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, readable
+from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, stored_boxes
 from ckptplan.checkpoint.reshard.placement import Placements
 from ckptplan.checkpoint.reshard.placing import Placed, is_pattern, place
 from ckptplan.checkpoint.reshard.totals import Totals, totals_of
@@ -62,7 +62,8 @@ def plan(manifest: Manifest, layout: Layout) -> Plan:
     _refuse(manifest)
     _raise(_unfit(manifest, layout))
     placing = place(manifest, layout)
-    shared: dict[object, tuple[Wanted, Overlaps] | str] = {}
+    shared: dict[object, _Found | str] = {}
+    copied: list[str] = []
     parts: list[Part] = []
     problems: list[Problem] = []
     for placed in placing.placed:
@@ -73,10 +74,11 @@ def plan(manifest: Manifest, layout: Layout) -> Plan:
         if isinstance(found, str):
             problems.append(Problem(found, key=placed.tensor.key))
         else:
-            parts.append(Part(placed.tensor, placed.placements, *found))
+            parts.append(Part(placed.tensor, placed.placements, found.want, found.reads))
+            copied += [placed.tensor.key] * found.copies
     _raise(problems)
     totals = totals_of(layout.ranks, len(manifest.files), [(part.tensor, part.want, part.reads) for part in parts])
-    return Plan(manifest, layout, tuple(parts), totals, placing.left_out, (*placing.remarks, *_copies(parts)))
+    return Plan(manifest, layout, tuple(parts), totals, placing.left_out, (*placing.remarks, *_copies(copied)))
 
 
 def geometry(placed: Placed) -> object:
@@ -87,20 +89,30 @@ def geometry(placed: Placed) -> object:
     return (placed.tensor.shape, placed.placements, placed.only, arrays)
 
 
-def _planned(placed: Placed, layout: Layout) -> tuple[Wanted, Overlaps] | str:
+class _Found(NamedTuple):
+    """What tensors of one geometry share."""
+
+    want: Wanted
+    reads: Overlaps
+    copies: bool
+
+
+def _planned(placed: Placed, layout: Layout) -> _Found | str:
     tensor, placements = placed.tensor, placed.placements
-    if max(tensor.elements, *tensor.shape, 0) >= MOST_ELEMENTS:
-        return f"a tensor of shape {tensor.shape} is beyond all measure"
+    shape, shards = tensor.shape, tensor.shards
+    if max(tensor.elements, *shape, 0) >= MOST_ELEMENTS:
+        return f"a tensor of shape {shape} is beyond all measure"
     try:
-        reason = unloadable(tensor.shape, placements, layout.mesh)
+        reason = unloadable(shape, placements, layout.mesh)
         if reason is not None:
             return f"torch would not load this: {reason}"
-        want = wanted(tensor.shape, placements, layout.mesh, placed.only)
-        reads = overlaps(tensor.shape, tensor.shards, want)
+        want = wanted(shape, placements, layout.mesh, placed.only)
+        stored = stored_boxes(shape, shards)
+        reads = overlaps(shape, shards, stored, want)
     except InputError as error:
         return error.problems[0].message
-    reason = fault_of(tensor.shape, tensor.shards, want, reads)
-    return (want, reads) if reason is None else reason
+    reason = fault_of(shape, shards, stored, want, reads)
+    return _Found(want, reads, stored.copies) if reason is None else reason
 
 
 def _refuse(manifest: Manifest) -> None:
@@ -115,20 +127,11 @@ def _refuse(manifest: Manifest) -> None:
         _raise([nothing, *(Problem(fault.message, key=fault.file) for fault in manifest.faults)])
 
 
-def _copies(parts: Sequence[Part]) -> tuple[str, ...]:
-    """Tensors with boxes that are stored more than once."""
-    distinct = {id(part.reads): part.tensor for part in parts}
-    copied = {number for number, tensor in distinct.items() if tensor.shards.number > 1 and _twice(tensor)}
-    keys = [part.tensor.key for part in parts if id(part.reads) in copied]
+def _copies(keys: Sequence[str]) -> tuple[str, ...]:
     if not keys:
         return ()
     more = "" if len(keys) == 1 else f" and {len(keys) - 1:,} other tensors"
     return (f"{keys[0]}{more}: stored in equal copies, of which the first is read",)
-
-
-def _twice(tensor: Tensor) -> bool:
-    filled = (tensor.shards.sizes > 0).all(axis=1) & (tensor.shards.files >= 0)
-    return int(filled[readable(tensor.shards)].sum()) < int(filled.sum())
 
 
 def _unfit(manifest: Manifest, layout: Layout) -> list[Problem]:

@@ -9,7 +9,7 @@ import typer
 
 from ckptplan.cli.checkpoint_options import WORDS
 from ckptplan.cli.options import Format, FormatOption, OutputOption
-from ckptplan.errors import EXIT_CHECK, CheckFailed
+from ckptplan.errors import EXIT_CHECK, CheckFailed, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.checkpoint.audit.findings import Audit
@@ -40,6 +40,9 @@ AllowOption = Annotated[
 CrcOption = Annotated[
     bool, typer.Option("--crc", help="Also read all data and compare it with the checksums in the files.")
 ]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Do not open the stored items: look at metadata and lengths of files only.")
+]
 SilentOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing; of a run only the checkpoint to resume from.")
 ]
@@ -50,6 +53,7 @@ def audit(
     require: RequireOption = None,
     allow: AllowOption = None,
     crc: CrcOption = False,
+    quick: QuickOption = False,
     quiet: SilentOption = False,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
@@ -64,14 +68,18 @@ def audit(
     Exit code 3 if something needed is missing, or nothing is whole.
     """
     from ckptplan.checkpoint.audit.auditing import audit_path
+    from ckptplan.checkpoint.audit.findings import Depth
     from ckptplan.checkpoint.audit.runs import audit_run, checkpoints_of
 
+    if crc and quick:
+        raise UsageError("--crc and --quick contradict each other", hint="give one of them")
+    depth = Depth.DATA if crc else Depth.METADATA if quick else Depth.ITEMS
     required = required_kinds(require, allow)
     inside = checkpoints_of(path)
     if inside is None:
-        _one(audit_path(path, crc, required), quiet, format_, output)
+        _one(audit_path(path, depth, required), quiet, format_, output)
     else:
-        _run(audit_run(path, inside, crc, required, first_only=quiet), quiet, format_, output)
+        _run(audit_run(path, inside, depth, required, first_only=quiet), quiet, format_, output)
 
 
 def required_kinds(require: list[str] | None, allow: list[str] | None) -> frozenset[StateKind]:

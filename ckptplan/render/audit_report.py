@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ckptplan.checkpoint.audit.auditing import verdict
-from ckptplan.checkpoint.audit.findings import HARMLESS, Audit, Standing, State
+from ckptplan.checkpoint.audit.findings import HARMLESS, Audit, Depth, Standing, State
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Format
 from ckptplan.errors import printable
@@ -127,7 +127,9 @@ def _notes(found: Audit) -> Iterator[str]:
     if found.manifest is None or not found.states:
         return
     if found.manifest.format in _WITHOUT_CHECKSUMS:
-        if found.checksums:
+        if found.depth is Depth.DATA:
             yield "files of this format hold no checksums: its data was not compared"
-    elif found.whole and not found.checksums:
+    elif found.whole and found.depth is Depth.ITEMS:
         yield "data was not read: --crc compares it with the checksums in the files"
+    if found.depth is Depth.METADATA:
+        yield "stored items were not opened: without --quick each is held against its metadata"

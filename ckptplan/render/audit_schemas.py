@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckptplan.checkpoint.audit.findings import Need, Standing
+from ckptplan.checkpoint.audit.findings import Depth, Need, Standing
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Format
 from ckptplan.render.inspect_schemas import BYTES, FAULT
@@ -40,7 +40,7 @@ _AUDIT = {
     "whole": _FLAG,
     "complete": {**_FLAG, "description": "holds all that this audit requires"},
     "missing": {"type": "array", "items": _KIND},
-    "checksums": {**_FLAG, "description": "data was read and compared with the checksums in the files"},
+    "depth": {"enum": [str(one) for one in Depth], "description": "how far down it was looked into"},
     "states": {"type": "array", "items": object_of(_STATE)},
     "faults": {"type": "array", "items": FAULT, "description": "the gravest first"},
     "more_faults": {**BYTES, "description": "beyond those listed"},

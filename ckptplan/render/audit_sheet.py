@@ -107,7 +107,7 @@ def _audit(found: Audit) -> dict[str, Any]:
         "whole": found.whole,
         "complete": found.complete,
         "missing": [str(state.kind) for state in found.missing],
-        "checksums": found.checksums,
+        "depth": str(found.depth),
         "states": [{**_state(state), "ranks": list(state.ranks), "of_ranks": state.of} for state in found.states],
         "faults": [fault_record(fault) for fault in found.faults],
         "more_faults": found.more_faults,

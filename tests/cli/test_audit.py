@@ -218,8 +218,8 @@ def test_checksums_find_a_flipped_bit(tell, made):
     """Without --crc nothing is seen; with it the tensor is named."""
     folder = made("step-1")
     data = bytearray((folder / "__0_0.distcp").read_bytes())
-    at = _first_element(tell, folder)
-    data[at] ^= 1
+    offset, length = _first_item(tell, folder)
+    data[offset + _data_at(data[offset : offset + length])] ^= 1
     (folder / "__0_0.distcp").write_bytes(data)
     assert tell("audit", str(folder)).code == 0
     told = tell("audit", str(folder), "--crc")
@@ -227,8 +227,22 @@ def test_checksums_find_a_flipped_bit(tell, made):
     assert "[checksum]" in told.out
 
 
-def _first_element(tell, folder):
-    """Where the first element of the first shard in rank 0's file lies."""
+def test_a_quick_audit_opens_no_item(tell, made):
+    """An item whose archive is gone is seen without --quick only."""
+    folder = made("step-1")
+    data = bytearray((folder / "__0_0.distcp").read_bytes())
+    offset, length = _first_item(tell, folder)
+    data[offset : offset + length] = bytes(length)
+    (folder / "__0_0.distcp").write_bytes(data)
+    assert tell("audit", str(folder)).code == 3
+    told = tell("audit", str(folder), "--quick")
+    assert told.code == 0
+    assert "stored items were not opened" in told.out
+    assert tell("audit", str(folder), "--quick", "--crc").code == 2
+
+
+def _first_item(tell, folder):
+    """Where the first item of a tensor of the model lies in rank 0's file, and its length."""
     document = json.loads(tell("inspect", str(folder), "--shards", "--format", "json").out)
     rank0 = [file["name"] for file in document["files"]].index("__0_0.distcp")
     items = [
@@ -238,9 +252,7 @@ def _first_element(tell, folder):
         for file, offset, length in zip(one["files"], one["item_offsets"], one["item_bytes"], strict=True)
         if file == rank0
     ]
-    offset, length = items[0]
-    item = (folder / "__0_0.distcp").read_bytes()[offset : offset + length]
-    return offset + _data_at(item)
+    return items[0]
 
 
 def _data_at(item):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ckptplan.checkpoint.audit.findings import Audit, Standing, State
+from ckptplan.checkpoint.audit.findings import Audit, Depth, Standing, State
 from ckptplan.checkpoint.audit.states import notes_of, states_of
 from ckptplan.checkpoint.audit.wholeness import broken_entries, faults_of
 from ckptplan.checkpoint.audit.words import ALWAYS
@@ -16,15 +16,15 @@ from ckptplan.errors import InputError, Place, Problem
 _OPTIMIZER = (StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.OPTIMIZER_STEP, StateKind.HYPERPARAMETERS)
 
 
-def audit(manifest: Manifest, crc: bool = False, required: Collection[StateKind] = ALWAYS) -> Audit:
+def audit(manifest: Manifest, depth: Depth = Depth.ITEMS, required: Collection[StateKind] = ALWAYS) -> Audit:
     """What a checkpoint is worth to a run that would go on from it.
 
     Parameters
     ----------
     manifest : Manifest
         Of any format.
-    crc : bool
-        Whether to read all data and compare it with the archived checksums.
+    depth : Depth
+        How far down to look: a million items take minutes to open, and data as long as it takes to read.
     required : collection of StateKind
         Kinds without which the checkpoint is not complete.
 
@@ -33,7 +33,7 @@ def audit(manifest: Manifest, crc: bool = False, required: Collection[StateKind]
     Audit
         The verdict and all that it rests on. What is wrong with the files is in it, never raised.
     """
-    faults = faults_of(manifest, crc)
+    faults = faults_of(manifest, depth)
     broken = broken_entries(manifest, faults.kept)
     states = states_of(manifest, broken, required) if manifest.tensors or manifest.objects else ()
     left = [file for file in manifest.files if not file.referenced]
@@ -46,11 +46,11 @@ def audit(manifest: Manifest, crc: bool = False, required: Collection[StateKind]
         tuple(file.name for file in left),
         sum(file.size_bytes for file in left),
         (*manifest.remarks, *notes_of(manifest, states)),
-        crc,
+        depth,
     )
 
 
-def audit_path(path: Path, crc: bool = False, required: Collection[StateKind] = ALWAYS) -> Audit:
+def audit_path(path: Path, depth: Depth = Depth.ITEMS, required: Collection[StateKind] = ALWAYS) -> Audit:
     """The same from a path; metadata that cannot be read is a verdict too. Only a path to nothing is an error."""
     from ckptplan.checkpoint.formats.detect import read_manifest
 
@@ -60,8 +60,8 @@ def audit_path(path: Path, crc: bool = False, required: Collection[StateKind] = 
         manifest = read_manifest(path)
     except InputError as error:
         faults = tuple(_fault(problem.message, problem.key, problem.hint) for problem in error.problems)
-        return Audit(path, None, (), faults, 0, (), 0, (), crc)
-    return audit(manifest, crc, required)._replace(path=path)
+        return Audit(path, None, (), faults, 0, (), 0, (), depth)
+    return audit(manifest, depth, required)._replace(path=path)
 
 
 def _fault(message: str, key: str | None, hint: str | None) -> Fault:

@@ -20,6 +20,14 @@ class Standing(StrEnum):
     UNREADABLE = "unreadable"
 
 
+class Depth(StrEnum):
+    """How far down a checkpoint is looked into."""
+
+    METADATA = "metadata"  # and the lengths of the files
+    ITEMS = "items"  # each stored item opened, its data not read
+    DATA = "data"  # read, and compared with the archived checksums
+
+
 class Need(StrEnum):
     """Which runs a state is needed by."""
 
@@ -81,7 +89,7 @@ class Audit(NamedTuple):
     leftovers: tuple[str, ...]  # files that nothing refers to
     leftover_bytes: int
     notes: tuple[str, ...]
-    checksums: bool  # whether the archived checksums were compared too
+    depth: Depth
 
     @property
     def whole(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ckptplan.checkpoint.audit.auditing import audit_path, verdict
-from ckptplan.checkpoint.audit.findings import Audit
+from ckptplan.checkpoint.audit.findings import Audit, Depth
 from ckptplan.checkpoint.audit.words import ALWAYS
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.kinds import StateKind
@@ -51,7 +51,7 @@ class RunAudit(NamedTuple):
 def audit_run(
     root: Path,
     paths: Sequence[Path],
-    crc: bool = False,
+    depth: Depth = Depth.ITEMS,
     required: Collection[StateKind] = ALWAYS,
     first_only: bool = False,
 ) -> RunAudit:
@@ -59,7 +59,7 @@ def audit_run(
     audits: list[Audit] = []
     ordered = newest_first(paths)
     for path in ordered:
-        audits.append(audit_path(path, crc, required))
+        audits.append(audit_path(path, depth, required))
         if first_only and audits[-1].usable and all(step_named(other) is not None for other in ordered):
             break
     audits.sort(key=lambda found: _rank(step_of(found)), reverse=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckptplan.checkpoint.audit.findings import GRAVITY, HARMLESS
+from ckptplan.checkpoint.audit.findings import GRAVITY, HARMLESS, Depth
 from ckptplan.checkpoint.coverage import Coverage, coverage
 from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Tensor
 from ckptplan.errors import InputError
@@ -29,11 +29,11 @@ class Faults(NamedTuple):
     more: int
 
 
-def faults_of(manifest: Manifest, checksums: bool) -> Faults:
-    """All that is wrong with a checkpoint."""
+def faults_of(manifest: Manifest, depth: Depth = Depth.ITEMS) -> Faults:
+    """All that is wrong with a checkpoint, as far down as asked."""
     found: dict[tuple[str | None, ...], Fault] = {}
     more = 0
-    for fault in _all(manifest, checksums):
+    for fault in _all(manifest, depth):
         one = (fault.flaw, fault.key) if fault.key is not None else (fault.flaw, None, fault.file, fault.message)
         if len(found) < MOST_FAULTS:
             found.setdefault(one, fault)
@@ -43,13 +43,13 @@ def faults_of(manifest: Manifest, checksums: bool) -> Faults:
     return Faults(tuple(sorted(explained, key=lambda fault: GRAVITY.index(fault.flaw))), more)
 
 
-def _all(manifest: Manifest, checksums: bool) -> Iterator[Fault]:
+def _all(manifest: Manifest, depth: Depth) -> Iterator[Fault]:
     yield from manifest.faults
     if not any(fault.flaw is Flaw.MISSING_FILE for fault in manifest.faults):  # which says it of its items
         yield from _unstored(manifest)
     yield from _uncovered(manifest)
     yield from _shared_items(manifest)
-    yield from _items(manifest, checksums)
+    yield from _items(manifest, depth)
 
 
 def _explained(format_: Format, faults: list[Fault]) -> list[Fault]:
@@ -143,11 +143,12 @@ def _shared_items(manifest: Manifest) -> Iterator[Fault]:
         yield Fault(Flaw.CORRUPT, f"its item at byte {int(offsets[after[at]]):,} is also that of {of}", file, other)
 
 
-def _items(manifest: Manifest, checksums: bool) -> Iterator[Fault]:
-    """Items unlike their metadata, and with ``checksums`` records unlike their archived checksum."""
+def _items(manifest: Manifest, depth: Depth) -> Iterator[Fault]:
+    """Items unlike their metadata, and records unlike their archived checksum."""
     from ckptplan.checkpoint.formats.dcp.items import check_crc, check_items
 
-    for check in (check_items, check_crc) if checksums else (check_items,):
+    checks = {Depth.METADATA: (), Depth.ITEMS: (check_items,), Depth.DATA: (check_items, check_crc)}
+    for check in checks[depth]:
         try:
             yield from check(manifest)
         except InputError as error:

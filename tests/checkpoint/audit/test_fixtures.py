@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ckptplan.checkpoint.audit.auditing import audit_path, verdict
-from ckptplan.checkpoint.audit.findings import Standing
+from ckptplan.checkpoint.audit.findings import Depth, Standing
 from ckptplan.checkpoint.audit.runs import audit_run, checkpoints_of
 from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
 from ckptplan.checkpoint.manifest import Flaw
@@ -66,7 +66,7 @@ def test_the_verdict_is_that_of_the_truth(name):
     """Whole where nothing was damaged; otherwise the flaw is that of the damage."""
     truth = _truth(name)
     damage = truth.get("damage", {}).get("type")
-    found = _audited(name, truth, crc=damage in {"bitrot", "bad_crc"})
+    found = _audited(name, truth, depth=Depth.DATA if damage in {"bitrot", "bad_crc"} else Depth.ITEMS)
     if damage is None or damage in HARMLESS:
         assert found.whole, found.faults
         assert verdict(found).startswith("whole")
@@ -120,13 +120,13 @@ def test_files_of_an_older_save_are_listed(name):
 )
 def test_small_checkpoints_of_our_own_are_whole(name):
     """With all data read and compared with its checksums."""
-    found = audit_path(OWN / name, crc=True)
+    found = audit_path(OWN / name, depth=Depth.DATA)
     assert found.whole, found.faults
 
 
 def test_the_small_dcp_checkpoint_is_complete():
     """Three ranks saved all that exact resume needs, in shards that are uneven and empty."""
-    found = audit_path(OWN / "dcp-3rank", crc=True)
+    found = audit_path(OWN / "dcp-3rank", depth=Depth.DATA)
     assert verdict(found) == "whole, and it holds all that exact resume needs"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ckptplan.checkpoint.audit.auditing import audit, verdict
-from ckptplan.checkpoint.audit.findings import Standing
+from ckptplan.checkpoint.audit.findings import Depth, Standing
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format
 from tests.checkpoint.made import ITEM_BYTES, complete
@@ -134,3 +134,19 @@ def test_a_thousand_faults_are_kept_and_the_rest_counted():
         maker.tensors[-1] = maker.tensors[-1]._replace(shards=shards._replace(files=np.array([-1])))
     found = audit(maker.manifest())
     assert (len(found.faults), found.more_faults) == (1_000, 1_500)
+
+
+def test_items_are_opened_unless_only_the_metadata_is_asked_for():
+    """A shard that is stored with another shape than its box: seen in its item alone, and named for what it is."""
+    manifest = complete().manifest()
+    raw = manifest.source.raw
+
+    def other(tensor, row):
+        found = raw(tensor, row)
+        return found._replace(shape=(0, 4)) if (tensor.key, row) == (EMBED, 2) else found
+
+    manifest.source.raw = other
+    found = audit(manifest)
+    assert [(fault.flaw, fault.key) for fault in found.faults] == [(Flaw.MISMATCH, EMBED)]
+    assert "uneven strided sharding" in (found.faults[0].hint or "")
+    assert audit(manifest, Depth.METADATA).whole

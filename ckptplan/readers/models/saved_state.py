@@ -25,7 +25,7 @@ _MOST_NAMES = 100_000
 _TRAINERS = ("trainer_state.json", "optimizer.pt", "optimizer.bin", "random_states_0.pkl", ".metadata")
 _PIECES = frozenset({Format.MEGATRON_LEGACY, Format.FSDP1_FLAT})
 _AXES = {
-    "tp": "tensor", "tensor": "tensor", "tensor_parallel": "tensor", "model": "tensor",
+    "tp": "tensor", "tensor": "tensor", "tensor_parallel": "tensor", "model": "tensor", "model parallel": "tensor",
     "pp": "pipeline", "pipeline": "pipeline", "stage": "pipeline",
     "cp": "context", "context": "context", "ep": "expert", "expert": "expert",
 }  # fmt: skip
@@ -76,13 +76,16 @@ def read_saved(path: Path) -> SavedState:
     InputError
         For files that cannot be read, and formats that do not tell the shapes of tensors.
     """
-    if _is_weights(path):
-        from ckptplan.readers.models.stored_model import read_stored_model
+    from ckptplan.readers.models.stored_model import read_stored_model
 
-        return SavedState(*read_stored_model(path)[:2])
-    from ckptplan.checkpoint.formats.detect import read_manifest
+    if not _is_weights(path):
+        from ckptplan.checkpoint.formats.detect import read_manifest
 
-    return saved_state(read_manifest(path))
+        manifest = read_manifest(path)
+        if manifest.format is not Format.SAFETENSORS:
+            return saved_state(manifest)
+        path = manifest.root
+    return SavedState(*read_stored_model(path)[:2])
 
 
 def _is_weights(path: Path) -> bool:

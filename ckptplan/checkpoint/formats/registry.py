@@ -32,9 +32,9 @@ def formats() -> tuple[Reader, ...]:
     from ckptplan.checkpoint.formats import accelerate, deepspeed, fsdp1, orbax, safetensors, torch_save, trainer
     from ckptplan.checkpoint.formats.dcp import hf_storage
     from ckptplan.checkpoint.formats.dcp import reader as dcp
-    from ckptplan.checkpoint.formats.megatron import legacy
+    from ckptplan.checkpoint.formats.megatron import legacy, torch_dist
 
-    return (trainer, accelerate, legacy, dcp, deepspeed, orbax, hf_storage, fsdp1, safetensors, torch_save)
+    return (trainer, accelerate, torch_dist, legacy, dcp, deepspeed, orbax, hf_storage, fsdp1, safetensors, torch_save)
 
 
 def format_of(folder: CheckpointFolder) -> Reader | None:

@@ -59,7 +59,7 @@ def place(manifest: Manifest, layout: Layout) -> Placing:
         if not sure:
             unknown.append(tensor.key)
     left_out = tuple(tensor.key for tensor in manifest.tensors if _of_one_rank(tensor))
-    return Placing(tuple(placed), left_out, (*_unknown(unknown), *model.remarks))
+    return Placing(tuple(placed), left_out, (*_unknown(unknown), *model.remarks, *rules.idle()))
 
 
 def _of_one_rank(tensor: Tensor) -> bool:
@@ -72,21 +72,32 @@ class _Rules:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self._exact: dict[str, tuple[int, Rule]] = {}
         self._patterns: list[tuple[int, re.Pattern[str], Rule]] = []
+        self._used: set[str] = set()
         for number, rule in enumerate(rules):
             if is_pattern(rule.pattern):
-                self._patterns.append((number, re.compile(fnmatch.translate(rule.pattern)), rule))
+                translated = fnmatch.translate(rule.pattern.replace("[", "[[]"))
+                self._patterns.append((number, re.compile(translated), rule))
             else:
                 self._exact.setdefault(rule.pattern, (number, rule))
 
     def of(self, key: str) -> Rule | None:
         """The first rule that fits."""
-        exact = self._exact.get(key)
+        found = self._exact.get(key)
         for number, pattern, rule in self._patterns:
-            if exact is not None and exact[0] < number:
+            if found is not None and found[0] < number:
                 break
             if pattern.match(key):
-                return rule
-        return exact[1] if exact is not None else None
+                found = (number, rule)
+                break
+        if found is None:
+            return None
+        self._used.add(found[1].pattern)
+        return found[1]
+
+    def idle(self) -> tuple[str, ...]:
+        """Said of patterns that place nothing."""
+        idle = [rule.pattern for _, _, rule in self._patterns if rule.pattern not in self._used]
+        return (f"places no tensor: {', '.join(idle[:5])}{', ...' * (len(idle) > 5)}",) if idle else ()
 
 
 def is_pattern(text: str) -> bool:

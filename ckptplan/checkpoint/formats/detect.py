@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.registry import MARKS, format_of
-from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_one, numbered_files, pointed
+from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_one, numbered_files, pointed, trainer_checkpoints
 from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.errors import InputError, Place, Problem, printable
 
@@ -74,7 +74,7 @@ def _of_folder(path: Path) -> Manifest:
         return found
     inside = checkpoints_in(path)
     if len(inside) == 1:
-        return _through(inside[0], f"the only checkpoint in {printable(path.name)} is {printable(inside[0].name)}")
+        return _through(inside[0], _only(path, inside[0]))
     if inside:
         raise _several(path, inside)
     links = len(CheckpointFolder(path).sizes()) == 0 and any(path.iterdir())
@@ -83,15 +83,20 @@ def _of_folder(path: Path) -> Manifest:
 
 
 def _followed(path: Path) -> Manifest | None:
-    """The checkpoint that a pointer names; without one, the only one of several marks."""
+    """The checkpoint that a pointer names, or the only one of a Trainer; an error for several."""
     pointer = pointed(path)
     if pointer is not None:
         name, folder = pointer
         return _through(folder, f"{name} names {printable(folder.name)}: that one is read")
-    inside = checkpoints_in(path)
+    beside_weights = trainer_checkpoints(path)
+    inside = beside_weights or checkpoints_in(path)
     if len(inside) > 1:
         raise _several(path, inside)
-    return None
+    return _through(inside[0], _only(path, inside[0])) if beside_weights else None
+
+
+def _only(path: Path, inside: Path) -> str:
+    return f"the only checkpoint in {printable(path.name)} is {printable(inside.name)}"
 
 
 def _through(path: Path, remark: str) -> Manifest:

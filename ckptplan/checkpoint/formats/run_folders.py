@@ -41,10 +41,13 @@ def is_marked(folder: Path) -> bool:
 
 def is_one(folder: Path) -> bool:
     """Whether a folder is one checkpoint, not one of a run that the Trainer left its last weights in."""
-    marked = any(
-        is_folder and _TRAINER.match(name) and is_marked(folder / name) for name, is_folder in _entries(folder)
-    )
-    return is_marked(folder) and not marked
+    return is_marked(folder) and not trainer_checkpoints(folder)
+
+
+def trainer_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints that a Trainer wrote into the folder of its run."""
+    inner = [folder / name for name, is_folder in _entries(folder) if is_folder and _TRAINER.match(name)]
+    return sorted((one for one in inner if is_marked(one)), key=_by_number)
 
 
 def checkpoints_in(path: str | Path) -> list[Path]:

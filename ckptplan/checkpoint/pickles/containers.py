@@ -15,7 +15,7 @@ def _mark(m: Machine, at: int) -> int:
 
 def _pop(m: Machine, at: int) -> int:
     if m.marks and m.marks[-1] == len(m.stack):
-        m.marks.pop()
+        m.since_mark()
     else:
         m.stack.pop()
     return at

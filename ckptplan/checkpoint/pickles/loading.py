@@ -12,7 +12,7 @@ from ckptplan.checkpoint.pickles.objects import OBJECTS
 from ckptplan.checkpoint.pickles.values import Loaded
 from ckptplan.errors import InputError, Place, Problem
 
-__all__ = ["KNOWN", "LIMITS", "TABLE", "Limits", "load_pickle"]
+__all__ = ["KNOWN", "LIMITS", "OPERATIONS", "TABLE", "Limits", "check_length", "load_pickle"]
 
 OPERATIONS: dict[int, Operation] = ATOMS | CONTAINERS | OBJECTS
 TABLE: tuple[Operation, ...] = tuple(OPERATIONS.get(code, not_an_opcode) for code in range(256))
@@ -30,10 +30,7 @@ def load_pickle(
     ``allowed=None``: every name becomes a stand-in, and those outside of KNOWN are listed as foreign. With a list any
     other name is an error that names it. ``where`` is the file, for messages.
     """
-    size = len(data) - start
-    if size > limits.pickle_bytes:
-        message = f"a pickle of {size:,} bytes; at most {limits.pickle_bytes:,} are read"
-        raise InputError(Problem(message, Place(where), hint="no checkpoint has one that long"))
+    check_length(memoryview(data)[start:], where, limits)
     machine = Machine(data if isinstance(data, bytes) else bytes(data), where, allowed, limits)
     value = machine.run(TABLE, (len(data),), start)
     found = extent(value)
@@ -44,3 +41,10 @@ def load_pickle(
         message = f"a pickle of {machine.ended - start:,} bytes whose shared parts stand for {found.leaves:.3g} values"
         raise InputError(Problem(message, Place(where), hint="such nests are made to exhaust a reader"))
     return Loaded(value, tuple(machine.foreign), machine.ended)
+
+
+def check_length(data: bytes | memoryview, where: str, limits: Limits) -> None:
+    """Refuse a pickle that is longer than any of a checkpoint."""
+    if len(data) > limits.pickle_bytes:
+        message = f"a pickle of {len(data):,} bytes; at most {limits.pickle_bytes:,} are read"
+        raise InputError(Problem(message, Place(where), hint="no checkpoint has one that long"))

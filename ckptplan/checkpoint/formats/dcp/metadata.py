@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from ckptplan.checkpoint.formats.dcp.metadata_assembly import assembled
-from ckptplan.checkpoint.formats.dcp.metadata_content import content_of
+from ckptplan.checkpoint.formats.dcp.metadata_content import Content, content_of
 from ckptplan.checkpoint.formats.dcp.metadata_names import ALLOWED
 from ckptplan.checkpoint.formats.dcp.metadata_tables import Unreadable
 from ckptplan.checkpoint.formats.dcp.metadata_types import DcpItem, DcpMetadata, DcpTensor
-from ckptplan.checkpoint.pickles.loading import load_pickle
+from ckptplan.checkpoint.formats.dcp.records_columns import Columns
+from ckptplan.checkpoint.formats.dcp.records_frames import unframed
+from ckptplan.checkpoint.formats.dcp.records_machine import LEAPING, RecordMachine, Unfit
+from ckptplan.checkpoint.pickles.loading import LIMITS, check_length, load_pickle
 from ckptplan.errors import InputError, Place, Problem
 
 __all__ = ["DcpItem", "DcpMetadata", "DcpTensor", "read_metadata"]
 
 
+_PROTOCOL_4 = (b"\x80\x04", b"\x80\x05")
+
+
 def read_metadata(data: bytes, where: str) -> DcpMetadata:
-    """The content of a ``.metadata`` file; InputError for anything else, and for names that it has no need of."""
-    return _understood(load_pickle(data, where, ALLOWED).value, where)
+    """The content of a ``.metadata`` file; InputError for anything else, and for names that it has no need of.
+
+    Records that look like one before them are read in lockstep; a file that does not keep to the ways of the pickler is
+    interpreted opcode by opcode.
+    """
+    check_length(data, where, LIMITS)
+    content = None
+    if data[:2] in _PROTOCOL_4:
+        with suppress(Unfit):
+            content = _leaping(data, where)
+    if content is None:
+        content = _understood(load_pickle(data, where, ALLOWED).value, where)
+    return assembled(content, where)
 
 
-def _understood(value: Any, where: str) -> DcpMetadata:
+def _leaping(data: bytes, where: str) -> Content:
+    unframed_data = unframed(data)
+    machine = RecordMachine(unframed_data, where, ALLOWED, LIMITS)
+    value = machine.run(LEAPING, unframed_data.ends)
+    return _understood(value, where, Columns(machine))
+
+
+def _understood(value: Any, where: str, columns: Columns | None = None) -> Content:
     try:
-        return assembled(content_of(value), where)
+        return content_of(value, columns)
     except Unreadable as wrong:
         hint = "is it the metadata file of a torch DCP checkpoint, and whole?"
         raise InputError(Problem(f"no DCP metadata: {wrong}", Place(where), hint=hint)) from None

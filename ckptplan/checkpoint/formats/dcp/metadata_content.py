@@ -18,6 +18,8 @@ from ckptplan.checkpoint.formats.dcp.metadata_tables import (
     state_of,
 )
 from ckptplan.checkpoint.formats.dcp.metadata_types import Path
+from ckptplan.checkpoint.formats.dcp.records_columns import Columns
+from ckptplan.checkpoint.formats.dcp.records_machine import Run
 from ckptplan.checkpoint.pickles.values import Built, Global
 
 
@@ -47,8 +49,8 @@ class Content(NamedTuple):
     has_local_plans: bool
 
 
-def content_of(value: Any) -> Content:
-    """The parts of what a metadata file holds."""
+def content_of(value: Any, columns: Columns | None = None) -> Content:
+    """The parts of what a metadata file holds; ``columns`` has those of runs, where there may be some."""
     state = state_of(value, (METADATA,), "the file")
     entries = _mapping(state, "state_dict_metadata")
     names = Numbering()
@@ -60,16 +62,26 @@ def content_of(value: Any) -> Content:
         if isinstance(entry, Built) and entry.call == BYTES:
             objects.append(key)
         else:
-            tensors.append(_header(key, entry, rows))
+            tensors.append(_header(key, entry, rows, columns))
     listed = len(entries)
     files, packings = Numbering(), Numbering(("",))
     stored = StorageRows(names, files, packings)
-    for index, info in _mapping(state, "storage_data").items():
-        stored.add(index, info)
+    _add_entries(_mapping(state, "storage_data"), stored, columns)
     return Content(
         tensors, objects, rows.tables(), stored.tables(), names, listed, files.texts(), packings.texts(),
         _paths(state.get("planner_data")), _version(state.get("version")), "all_local_plans" in state,
     )  # fmt: skip
+
+
+def _add_entries(entries: dict[Any, Any], stored: StorageRows, columns: Columns | None) -> None:
+    runs = []
+    for index, info in entries.items():
+        if columns is not None and isinstance(index, Run):
+            runs.append(index)
+        else:
+            stored.add(index, info)
+    if columns is not None:
+        stored.add_pieces(columns.storage(runs, *stored.numberings))
 
 
 def _mapping(state: dict[str, Any], field: str) -> dict[Any, Any]:
@@ -79,7 +91,7 @@ def _mapping(state: dict[str, Any], field: str) -> dict[Any, Any]:
     return found
 
 
-def _header(key: str, entry: Any, rows: ChunkRows) -> Header:
+def _header(key: str, entry: Any, rows: ChunkRows, columns: Columns | None) -> Header:
     what = f"the entry of {key!r}"
     state = state_of(entry, (TENSOR,), what)
     shape = lengths(state.get("size"), f"the shape of {key!r}")
@@ -88,7 +100,13 @@ def _header(key: str, entry: Any, rows: ChunkRows) -> Header:
     chunks = state.get("chunks")
     if not isinstance(chunks, list):
         raise Unreadable(f"chunks of {key!r} are {described(chunks)}, no list")
-    return Header(key, _dtype(key, state.get("properties")), shape, *rows.add(chunks, len(shape), key))
+    first = rows.number(len(shape))
+    for chunk in chunks:
+        if columns is not None and isinstance(chunk, Run):
+            rows.add_piece(columns.chunks(chunk, len(shape)), len(shape))
+        else:
+            rows.add(chunk, len(shape), key)
+    return Header(key, _dtype(key, state.get("properties")), shape, first, rows.number(len(shape)))
 
 
 def _dtype(key: str, properties: Any) -> str:

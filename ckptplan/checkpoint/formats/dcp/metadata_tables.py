@@ -103,34 +103,53 @@ class ChunkRows:
     """Chunks of all tensors, collected tensor by tensor."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, list[tuple[int, ...]]] = {}  # by number of axes, since the last piece
-        self._pieces: dict[int, list[Ints]] = {}
-        self._lengths: dict[int, int] = {}
+        self._rows: dict[int, list[tuple[int, ...]]] = {}  # by number of axes: those behind the last piece
+        self._pieces: dict[int, list[Chunks]] = {}
+        self._numbers: dict[int, int] = {}
 
-    def add(self, chunks: list[Any], axes: int, key: str) -> tuple[int, int]:
-        """The chunks of one tensor; gives the rows that they take among all of as many axes."""
-        rows = self._rows.setdefault(axes, [])
-        first = self._lengths.get(axes, 0)
-        for chunk in chunks:
-            rows.append(chunk_row(chunk, axes, key))
-        self._lengths[axes] = first + len(chunks)
-        return first, first + len(chunks)
+    def add(self, chunk: Any, axes: int, key: str) -> None:
+        """One chunk of a tensor."""
+        self._rows.setdefault(axes, []).append(chunk_row(chunk, axes, key))
+        self._numbers[axes] = self.number(axes) + 1
+
+    def add_piece(self, piece: Chunks, axes: int) -> None:
+        """Many chunks of a tensor."""
+        pieces = self._pieces.setdefault(axes, [])
+        if self._rows.get(axes):
+            pieces.append(_chunks(self._rows.pop(axes), axes))
+        pieces.append(piece)
+        self._numbers[axes] = self.number(axes) + len(piece.offsets)
+
+    def number(self, axes: int) -> int:
+        """How many chunks there are with so many axes."""
+        return self._numbers.get(axes, 0)
 
     def tables(self) -> dict[int, Chunks]:
         """All rows by number of axes."""
         found = {}
-        for axes, rows in self._rows.items():
-            table = np.array(rows, np.int64).reshape(len(rows), 2 * axes)
-            found[axes] = Chunks(np.ascontiguousarray(table[:, :axes]), np.ascontiguousarray(table[:, axes:]))
+        for axes in self._numbers:
+            pieces = [*self._pieces.get(axes, ()), _chunks(self._rows.get(axes, []), axes)]
+            found[axes] = Chunks(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
         return found
+
+
+def _chunks(rows: list[tuple[int, ...]], axes: int) -> Chunks:
+    table = np.array(rows, np.int64).reshape(len(rows), 2 * axes)
+    return Chunks(np.ascontiguousarray(table[:, :axes]), np.ascontiguousarray(table[:, axes:]))
 
 
 class StorageRows:
     """Entries of storage, collected one by one."""
 
     def __init__(self, name: Callable[[str], int], file: Callable[[str], int], packing: Callable[[str], int]) -> None:
-        self._name, self._file, self._packing = name, file, packing
+        self.numberings = self._name, self._file, self._packing = name, file, packing
         self._rows: dict[int, list[tuple[int, ...]]] = {}
+        self._pieces: dict[int, list[Storage]] = {}
+
+    def add_pieces(self, pieces: dict[int, list[Storage]]) -> None:
+        """Many entries, by number of axes."""
+        for axes, each in pieces.items():
+            self._pieces.setdefault(axes, []).extend(each)
 
     def add(self, index: Any, info: Any) -> None:
         """One entry."""
@@ -149,7 +168,11 @@ class StorageRows:
 
     def tables(self) -> dict[int, Storage]:
         """All rows by number of axes."""
-        return {axes: _storage(rows, max(axes, 0)) for axes, rows in self._rows.items()}
+        found = {}
+        for axes in (*self._rows, *(self._pieces.keys() - self._rows.keys())):
+            pieces = [_storage(self._rows.get(axes, []), max(axes, 0)), *self._pieces.get(axes, ())]
+            found[axes] = Storage(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
+        return found
 
 
 def _storage(rows: list[tuple[int, ...]], axes: int) -> Storage:

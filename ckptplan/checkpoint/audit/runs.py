@@ -55,15 +55,25 @@ def audit_run(
     required: Collection[StateKind] = ALWAYS,
     first_only: bool = False,
 ) -> RunAudit:
-    """Audit the checkpoints of a run, newest first; with ``first_only`` no further than to the first usable one."""
+    """Audit the checkpoints of a run, newest first; with ``first_only`` no further than to the first usable one.
+
+    The step that a checkpoint holds decides; the one in its name only while no checkpoint contradicts it.
+    """
     audits: list[Audit] = []
     ordered = newest_first(paths)
     for path in ordered:
         audits.append(audit_path(path, depth, required))
-        if first_only and audits[-1].usable and all(step_named(other) is not None for other in ordered):
+        if first_only and audits[-1].usable and _names_are_steps(ordered, audits):
             break
     audits.sort(key=lambda found: _rank(step_of(found)), reverse=True)
     return RunAudit(root, tuple(audits), tuple(_pointers(root, audits, paths)) if not first_only else ())
+
+
+def _names_are_steps(paths: Sequence[Path], audits: Sequence[Audit]) -> bool:
+    """Whether the numbers in the names can be trusted for those that were not looked into."""
+    numbers = [step_named(path) for path in paths]
+    agree = all(found.step in {None, step_named(found.path)} for found in audits)
+    return agree and None not in numbers and len(set(numbers)) == len(numbers)
 
 
 def checkpoints_of(path: Path) -> list[Path] | None:

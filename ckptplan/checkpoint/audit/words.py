@@ -37,7 +37,7 @@ class OnOtherRanks(NamedTuple):
 
 CARRIED = OnOtherRanks(True, False, "carried over; not safe to lose")
 _RESEED = "seed each rank anew from the run's seed, its rank and the step"
-RANDOM_STREAMS = OnOtherRanks(False, True, f"belongs to as many ranks as saved; safe to lose: {_RESEED}")
+RANDOM_STREAMS = OnOtherRanks(False, True, f"they belong to as many ranks as saved; safe to lose: {_RESEED}")
 _FROM_STEP = "work the position out from the global step and sample index, and reseed the order"
 RANKED_POSITIONS = OnOtherRanks(
     False,

@@ -1,0 +1,121 @@
+"""Checkpoints of a run: which there are, in which order, and what the pointers say."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ckptplan.checkpoint.audit import runs
+from ckptplan.checkpoint.audit.auditing import audit
+from ckptplan.checkpoint.audit.findings import Depth
+from ckptplan.checkpoint.audit.runs import NOT_THERE, audit_run, checkpoints_of, newest_first, step_named
+from ckptplan.checkpoint.kinds import StateKind
+from tests.checkpoint.made import complete
+
+OWN = Path(__file__).parents[1] / "fixtures"
+TORCH = OWN / "torch-zip" / "checkpoint.pt"
+WEIGHTS = OWN / "safetensors-sharded"
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [("iter_0000003", 3), ("checkpoint-500", 500), ("global_step12_universal", 12), ("final", None), ("epoch1.pt", 1)],
+)
+def test_the_step_stands_in_the_name(name, step):
+    """As the frameworks name their folders."""
+    assert step_named(Path(name)) == step
+
+
+def test_steps_are_compared_as_numbers():
+    """1,000 is after 900; a name without a number comes last."""
+    names = [Path(name) for name in ("step-900", "final", "step-1000", "step-20")]
+    assert [path.name for path in newest_first(names)] == ["step-1000", "step-900", "step-20", "final"]
+
+
+def test_a_checkpoint_is_no_run(tmp_path):
+    """Neither a folder with the marks of one, nor a file, nor a folder with nothing."""
+    assert checkpoints_of(OWN / "dcp-3rank") is None
+    assert checkpoints_of(TORCH) is None
+    assert checkpoints_of(tmp_path) is None
+
+
+def test_weights_beside_the_checkpoints_of_a_trainer_do_not_hide_them(tmp_path):
+    """The Trainer leaves its last weights in the folder of the run."""
+    for file in WEIGHTS.iterdir():
+        shutil.copy(file, tmp_path)
+    for step in (9, 10):
+        shutil.copytree(WEIGHTS, tmp_path / f"checkpoint-{step}")
+    found = checkpoints_of(tmp_path)
+    assert found is not None
+    assert [path.name for path in found] == ["checkpoint-9", "checkpoint-10"]
+
+
+def _run(tmp_path, *steps):
+    for step in steps:
+        (tmp_path / f"step-{step}").mkdir()
+        shutil.copy(TORCH, tmp_path / f"step-{step}")
+    found = checkpoints_of(tmp_path)
+    assert found is not None
+    return found
+
+
+REQUIRED = frozenset({StateKind.PARAMETER, StateKind.FIRST_MOMENT})
+
+
+def test_the_newest_usable_one_is_the_best(tmp_path):
+    """The file of step 30 is cut off."""
+    paths = _run(tmp_path, 10, 20, 30)
+    broken = tmp_path / "step-30" / "checkpoint.pt"
+    broken.write_bytes(broken.read_bytes()[:500])
+    run = audit_run(tmp_path, paths, required=REQUIRED)
+    assert [audit.path.name for audit in run.audits if audit.usable] == ["step-20", "step-10"]
+    assert run.best is not None
+    assert run.best.path == tmp_path / "step-20"
+
+
+def test_no_further_than_to_the_first_usable_one(tmp_path):
+    """A script need not wait for the others."""
+    paths = _run(tmp_path, 1, 2)  # the file holds step 2
+    run = audit_run(tmp_path, paths, required=REQUIRED, first_only=True)
+    assert [audit.path.name for audit in run.audits] == ["step-2"]
+
+
+@pytest.mark.parametrize("first_only", [False, True])
+def test_the_step_inside_decides_where_the_name_is_no_step(tmp_path, monkeypatch, first_only):
+    """`seed42` is older than `seed7`: a script gets the same answer as a reader of the table."""
+    steps = {"seed42": 100, "seed7": 900}
+
+    def audited(path, depth, required):
+        return audit(complete().manifest(step=steps[path.name]), Depth.METADATA, required)._replace(path=path)
+
+    monkeypatch.setattr(runs, "audit_path", audited)
+    run = audit_run(tmp_path, [tmp_path / name for name in steps], first_only=first_only)
+    assert run.best is not None
+    assert run.best.path.name == "seed7"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("latest", "step-20\n", ""),
+        ("latest", "step-40", NOT_THERE),
+        ("latest", "../../etc", NOT_THERE),
+        ("latest_checkpointed_iteration.txt", "40", NOT_THERE),
+        ("latest_checkpointed_iteration.txt", "release", NOT_THERE),
+        ("latest", "\xff\xfe" * 9, NOT_THERE),
+    ],
+)
+def test_a_pointer_is_followed_within_the_run(tmp_path, name, text, said):
+    """What it names is compared with the checkpoints that were found; nothing else is opened."""
+    paths = _run(tmp_path, 10, 20)
+    (tmp_path / name).write_text(text, encoding="latin-1")
+    (pointer,) = audit_run(tmp_path, paths, required=REQUIRED).pointers
+    assert pointer.message == said
+
+
+def test_a_link_or_a_long_file_is_no_pointer(tmp_path):
+    """Nothing outside of the run is read."""
+    paths = _run(tmp_path, 10, 20)
+    (tmp_path / "latest").symlink_to(TORCH)
+    (tmp_path / "latest_universal").write_bytes(b"9" * 100_000)
+    assert audit_run(tmp_path, paths, required=REQUIRED).pointers == ()

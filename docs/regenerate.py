@@ -29,6 +29,7 @@ HELP_PAGES = (
     "size",
     "inspect",
     "audit",
+    "reshard",
     "methods",
     "configs",
     "measure",

@@ -90,13 +90,14 @@ def reshard(
 
 
 def _rank_reads(plan: Plan, rank: int) -> RankReads:
+    from ckptplan.checkpoint.reshard.carry_over import is_sound
     from ckptplan.checkpoint.reshard.file_reads import Places, reads_of
     from ckptplan.render.reshard_page import RankReads
 
     if rank >= plan.layout.ranks:
         last = plan.layout.ranks - 1
         raise UsageError(f"--rank {rank}: the new layout has ranks 0 to {last:,}", hint=f"for example --rank {last}")
-    places = Places(plan.manifest)
+    places = Places(plan.manifest, assume=not is_sound(plan.manifest))
     found = tuple(reads_of(plan, rank, places))
     return RankReads(rank, found, places.unknown)
 

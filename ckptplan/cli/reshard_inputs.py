@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ckptplan.checkpoint.manifest import Manifest
     from ckptplan.checkpoint.reshard.batch import BatchSplits, GlobalBatch
     from ckptplan.checkpoint.reshard.layout import Layout
+    from ckptplan.checkpoint.reshard.plan import Plan
     from ckptplan.cost.architecture import Architecture
     from ckptplan.cost.read import ReadRates
     from ckptplan.cost.scenario import Ledger
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ckptplan.spec.reading import Spec
 
 _DEFAULT_GPUS_PER_NODE = 8
+_MOST_FAULTS = 20
 _SLOWEST, _FASTEST = 1.0, 1e18  # bytes/s
 
 
@@ -54,10 +56,9 @@ def opened(
     asked: Asked, rates: tuple[str | None, str | None, str | None], gpus_per_node: int | None, global_batch: int | None
 ) -> Opened:
     """Read everything, and plan."""
-    from ckptplan.checkpoint.reshard.carry_over import not_carried_over
-    from ckptplan.checkpoint.reshard.file_reads import count_runs
+    from ckptplan.checkpoint.reshard.carry_over import is_sound, not_carried_over
+    from ckptplan.checkpoint.reshard.file_reads import MOST_LOOKED_INTO, count_runs
     from ckptplan.checkpoint.reshard.loading import loading
-    from ckptplan.checkpoint.reshard.plan import plan
     from ckptplan.render.reshard_page import ReshardPage
 
     _refuse_contradictions(asked)
@@ -65,20 +66,33 @@ def opened(
     saved = _from_model(asked) if asked.path is None else _from_disk(asked.path, asked.output)
     loaded = _spec(asked) or saved.spec
     read_rates, per_node = _rates(rates, gpus_per_node, loaded)
-    planned = plan(saved.manifest, layout)
+    planned = _planned(saved.manifest, layout)
     totals = planned.totals
     batch = _batch(saved.manifest, layout, global_batch)
+    losses = () if saved.saved_by else not_carried_over(saved.manifest, layout, batch and batch.batch)
     page = ReshardPage(
         source=saved.source,
         plan=planned,
         loading=loading(totals.wanted_bytes, totals.whole_item_bytes, read_rates, per_node),
-        runs=count_runs(planned),
-        not_carried=() if saved.saved_by else not_carried_over(saved.manifest, layout, batch and batch.batch),
+        runs=count_runs(planned, MOST_LOOKED_INTO if is_sound(saved.manifest) else 0),
+        not_carried=losses,
         batch=batch,
         saved_by=saved.saved_by,
     )
     warnings = () if loaded is None or loaded is saved.spec else loaded.warnings
     return Opened(page, (*saved.warnings, *warnings))
+
+
+def _planned(manifest: Manifest, layout: Layout) -> Plan:
+    """The plan; where there is none because the checkpoint is damaged, that is said first."""
+    from ckptplan.checkpoint.reshard.plan import plan
+    from ckptplan.cli.checkpoint_files import problem_of
+
+    try:
+        return plan(manifest, layout)
+    except InputError as error:
+        faults = [problem_of(fault, manifest) for fault in manifest.faults[:_MOST_FAULTS]]
+        raise InputError([*faults, *error.problems][: _MOST_FAULTS + 1]) from None
 
 
 def _refuse_contradictions(asked: Asked) -> None:
@@ -118,11 +132,13 @@ def _option(option: str, text: str, parse: Callable[[str], Layout]) -> Layout:
 
 
 def _from_disk(path: str, output: Path | None) -> _Saved:
+    from ckptplan.checkpoint.reshard.carry_over import is_sound
+    from ckptplan.checkpoint.reshard.metadata_only import with_absent_files
     from ckptplan.cli.checkpoint_files import readable, refuse_inside, told
 
-    manifest = readable(path)
+    manifest = with_absent_files(readable(path))
     refuse_inside(output, manifest)
-    return _Saved(manifest, path, None, tuple(told(manifest, path)))
+    return _Saved(manifest, path, None, tuple(told(manifest, path)) if is_sound(manifest) else ())
 
 
 def _from_model(asked: Asked) -> _Saved:

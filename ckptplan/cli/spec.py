@@ -27,6 +27,8 @@ DOCUMENTS = (
     "manifest",
     "audit",
     "audits",
+    "reshard",
+    "extraction",
 )
 
 
@@ -37,7 +39,7 @@ def schema(
         typer.Argument(
             metavar="[DOCUMENT]",
             help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit, "
-            "storage, saving, benchmarks, manifest, audit, audits.",
+            "storage, saving, benchmarks, manifest, audit, audits, reshard, extraction.",
         ),
     ] = "spec",
     output: OutputOption = None,

@@ -89,7 +89,9 @@ def _facts(page: ReshardPage) -> Iterator[str]:
         f"{quantity(totals.distinct_files, 'file')}, of which a rank opens {_range(totals.files, 'file')}"
     )
     wanted = totals.wanted_bytes
-    if len(wanted) > 1:
+    if len(wanted) > 1 and wanted.min() == wanted.max():
+        yield f"every rank wants {format_size(int(wanted[0]))}"
+    elif len(wanted) > 1:
         yield f"rank {totals.busiest:,} wants the most, rank {int(np.argmin(wanted)):,} the least: {_sizes(wanted)}"
     usual = page.as_usual
     way = "stored items in full, as torch's own loader does" if page.in_whole_items else "only the bytes that it wants"
@@ -97,7 +99,7 @@ def _facts(page: ReshardPage) -> Iterator[str]:
         limits = ", ".join(f"{name} {seconds(value)}" for name, value in usual.time.candidates)
         yield f"time: every rank reads {way}, all at once and each by itself; {limits}"
     else:
-        yield "time: --read-bandwidth, --read-bandwidth-per-node or --spec gives it"
+        yield "no bandwidth is known: --read-bandwidth, --read-bandwidth-per-node or --spec would give the time"
     if not page.runs.exact:
         yield "requests for wanted bytes: stored shards are taken to be row-major, which --rank N checks for one rank"
     if page.one_rank is not None and page.one_rank.assumed is not None:
@@ -114,8 +116,7 @@ def _range(values: np.ndarray, noun: str) -> str:
 
 
 def _sizes(values: np.ndarray) -> str:
-    low, high = int(values.min()), int(values.max())
-    return format_size(low) if low == high else f"{format_size(high)} and {format_size(low)}"
+    return f"{format_size(int(values.max()))} and {format_size(int(values.min()))}"
 
 
 def _batch_title(found: BatchSplits) -> str:

@@ -49,7 +49,7 @@ _READS = (
     Column("length", "size", _box, right=False, named=True),
     Column("file", "file", str, right=False),
     Column("item_offset", "item at byte", _place),
-    Column("item_bytes", show=None),
+    Column("item_bytes", "item bytes", _place),
     Column("at", "at byte", _place),
     Column("run_bytes", "bytes", _place),
     Column("every", "every", _place),
@@ -99,9 +99,10 @@ def read_sheet(page: ReshardPage, one: RankReads) -> Sheet:
     """One row for each run pattern of each read of a rank."""
     names = [file.name for file in page.plan.manifest.files]
     rows = tuple(row for read in one.reads for row in _rows(one.rank, read, names))
-    hidden = set() if any(row[9] for row in rows) else {"every", "times"}
-    if all(row[7] is not None for row in rows):
-        hidden.add("item_offset")
+    known = [row for row in rows if row[7] is not None]
+    hidden = set() if any(row[9] for row in known) else {"every", "times"}
+    hidden |= {"item_offset", "item_bytes"} if len(known) == len(rows) else set()
+    hidden |= set() if known else {"at", "run_bytes"}
     return Sheet(tuple(c._replace(show=None) if c.key in hidden else c for c in _READS), rows)
 
 

@@ -9,6 +9,7 @@ from ckptplan.render.audit_schemas import audit, audits
 from ckptplan.render.fit_schemas import fit
 from ckptplan.render.inspect_schemas import manifest
 from ckptplan.render.measure_schemas import benchmarks, saving, storage
+from ckptplan.render.reshard_schemas import extraction, reshard
 from ckptplan.render.retain_schemas import retention
 from ckptplan.render.run_schemas import online, simulation, whole_run
 from ckptplan.render.scale_schemas import scaling
@@ -175,6 +176,8 @@ def output_schema(name: str) -> dict[str, Any]:
         "manifest": manifest,
         "audit": audit,
         "audits": audits,
+        "reshard": reshard,
+        "extraction": extraction,
         "fit": fit,
     }
     body = bodies[name]()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Format, Manifest, Object, Tensor
+from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Object, Tensor
 from ckptplan.checkpoint.reshard.batch import GlobalBatch
 from ckptplan.checkpoint.reshard.layout import Layout
 from ckptplan.errors import InputError
@@ -15,6 +15,9 @@ from ckptplan.errors import InputError
 _SHARDED_OBJECT = re.compile(r"(?P<name>.+)/shard_(?P<place>\d+(?:\.\d+)*)_(?P<grid>\d+(?:\.\d+)*)")
 _WITHIN_A_REPLICA = ("pp", "cp", "tp")  # ranks along these read the same samples
 
+# Foreign code is for the audit to tell; what cannot be resharded has an error of its own.
+_HARMLESS = (Flaw.FOREIGN_CODE, Flaw.NOT_RESHARDABLE)
+_NESTED_KEYS = (Format.DCP, Format.DCP_RANK_LOCAL)
 _FORMATS = {
     Format.FSDP1_FLAT: (
         "FSDP1 wrote flat vectors per rank: nothing in the files says which elements are which parameter",
@@ -51,6 +54,7 @@ def data_parallel(layout: Layout) -> int:
 def not_carried_over(manifest: Manifest, layout: Layout, batch: GlobalBatch | None = None) -> tuple[NotCarried, ...]:
     """All that the new layout does not take over; what stops the load comes first."""
     found = [
+        *_of_faults(manifest),
         *_of_format(manifest, layout),
         *_of_pipelines(manifest, layout),
         *_of_ranks(manifest, layout, StateKind.RANDOM, _reseed(manifest)),
@@ -59,6 +63,21 @@ def not_carried_over(manifest: Manifest, layout: Layout, batch: GlobalBatch | No
         *_of_mesh(manifest, layout),
     ]
     return tuple(sorted(found, key=lambda one: not one.refuses))
+
+
+def is_sound(manifest: Manifest) -> bool:
+    """Whether nothing is known that would stop any loader."""
+    return all(fault.flaw in _HARMLESS for fault in manifest.faults)
+
+
+def _of_faults(manifest: Manifest) -> Iterator[NotCarried]:
+    """What is damaged: no loader gets past it, whatever the layout."""
+    for fault in manifest.faults:
+        if fault.flaw in _HARMLESS:
+            continue
+        where = " ".join(part for part in (fault.file, fault.key) if part)
+        said = f"{where}: {fault.message}" if where else fault.message
+        yield NotCarried(str(fault.flaw), said, fault.hint or "ckptplan audit tells what is whole", refuses=True)
 
 
 def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
@@ -87,17 +106,26 @@ def _of_ranks(manifest: Manifest, layout: Layout, kind: StateKind, remedy: str) 
 def _ranks_sentence(ranks: set[int], wanted: int, word: str, key: str) -> str:
     missing = [rank for rank in range(wanted) if rank not in ranks]
     left = sorted(rank for rank in ranks if rank >= wanted)
+    states = f"states of {len(ranks):,} {word if len(ranks) > 1 else word[:-1]} for {wanted:,}"
     if not missing:
-        return f"states of {len(ranks):,} {word} for {wanted:,}: those of {_listed(left)} are dropped without a word"
-    said = f"states of {len(ranks):,} {word} for {wanted:,}: {_listed(missing)} would ask for keys that do not exist"
-    return f"{said} (saved: {key}), which ends a torch DCP load"
+        return f"{states}: {_listed(left)} dropped without a word"
+    asks = "ranks {} ask for keys" if len(missing) > 1 else "rank {} asks for a key"
+    return f"{states}: new {asks.format(_numbers(missing))} like {key} of their own, and a torch DCP load ends there"
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    if len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
+    return f"that of rank {numbers[0]:,} is" if len(numbers) == 1 else f"those of ranks {_numbers(numbers)} are"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """``2``, ``2 to 7``, ``1, 3 and 5``."""
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"{numbers[0]:,} to {numbers[-1]:,}"
-    shown = ", ".join(f"{number:,}" for number in numbers[:5])
-    return shown if len(numbers) <= 5 else f"{shown} and {len(numbers) - 5:,} more"
+    if len(numbers) == 1:
+        return f"{numbers[0]:,}"
+    shown = [f"{number:,}" for number in numbers[: len(numbers) if len(numbers) <= 5 else 4]]
+    last = f"{len(numbers) - 4:,} more" if len(numbers) > 5 else shown.pop()
+    return f"{', '.join(shown)} and {last}"
 
 
 def _of_grids(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
@@ -142,6 +170,8 @@ def _larger_than_one(mesh: object) -> tuple[tuple[str, int], ...]:
 
 def _of_pipelines(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
     """Nested groups of parameters name the parameters of one pipeline stage only: the last one that was written."""
+    if manifest.format not in _NESTED_KEYS:
+        return
     groups = [one for one in manifest.objects if one.kind is StateKind.HYPERPARAMETERS and _nested(one)]
     trained = {tensor.parameter for tensor in manifest.tensors if tensor.kind is StateKind.FIRST_MOMENT}
     if not groups or not trained:

@@ -17,14 +17,15 @@ from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Manifest, Mesh, Raw, Tensor
 from ckptplan.checkpoint.reshard.boxes_of_files import blocks, read_box
-from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps
+from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, stored_boxes
 from ckptplan.checkpoint.reshard.placement import Replicate
 from ckptplan.checkpoint.reshard.runs import row_major
+from ckptplan.checkpoint.reshard.stored_items import raw_of
 from ckptplan.checkpoint.reshard.wanted import wanted
 from ckptplan.checkpoint.writing import SafetensorsWriter
 from ckptplan.checkpoint.writing_header import Entry
 from ckptplan.checkpoint.writing_sharded import ShardedSafetensorsWriter
-from ckptplan.errors import InputError, Place, Problem, printable
+from ckptplan.errors import InputError, printable
 
 BLOCK_BYTES = 8 << 20  # written at a time
 _ALONE = Mesh((1,), ("fsdp",))
@@ -117,8 +118,9 @@ def extract(
 def _plan(tensor: Tensor) -> Overlaps:
     """Every read of a rank that wants all of the tensor, proved to be complete."""
     want = wanted(tensor.shape, _PLACED, _ALONE)
-    reads = overlaps(tensor.shape, tensor.shards, want)
-    fault = fault_of(tensor.shape, tensor.shards, want, reads)
+    stored = stored_boxes(tensor.shape, tensor.shards)
+    reads = overlaps(tensor.shape, tensor.shards, stored, want)
+    fault = fault_of(tensor.shape, tensor.shards, stored, want, reads)
     if fault is not None:
         raise InputError(f"{printable(tensor.key)}: {fault}", hint="ckptplan audit says what else is wrong")
     return reads
@@ -153,18 +155,7 @@ class _Raws:
     def raw(self, row: int) -> Raw:
         """One shard; it must be what the metadata says."""
         if row not in self._raws:
-            found = self._manifest.source.raw(self._tensor, row)
-            sizes = tuple(self._tensor.shards.sizes[row].tolist())
-            alike = math.prod(found.shape) == math.prod(sizes) if self._tensor.shards.flat else found.shape == sizes
-            if found.dtype != self._tensor.dtype or not alike:
-                said = (
-                    f"the stored item is {found.dtype} of shape {list(found.shape)}, and its metadata says "
-                    f"{self._tensor.dtype} of shape {list(sizes)}"
-                )
-                place = Place(str(self._manifest.root / self.name(found)))
-                hint = "the save went wrong: ckptplan audit tells what else it hit"
-                raise InputError(Problem(f"{printable(self._tensor.key)}: {said}", place, hint=hint))
-            self._raws[row] = found
+            self._raws[row] = raw_of(self._manifest, self._tensor, row)
         return self._raws[row]
 
     def name(self, raw: Raw) -> str:

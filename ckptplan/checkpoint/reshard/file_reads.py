@@ -13,7 +13,7 @@ from ckptplan.checkpoint.manifest import UNKNOWN, Ints, Manifest, Raw, Tensor
 from ckptplan.checkpoint.reshard.overlaps import Overlaps
 from ckptplan.checkpoint.reshard.plan import Part, Plan
 from ckptplan.checkpoint.reshard.runs import Run, count_row_major, row_major, runs
-from ckptplan.errors import InputError
+from ckptplan.checkpoint.reshard.stored_items import raw_of
 
 MOST_LOOKED_INTO = 20_000  # stored items whose own description is read for a summary
 
@@ -63,11 +63,10 @@ class Places:
         return self._found[place]
 
     def _looked_up(self, tensor: Tensor, row: int) -> Raw | None:
-        try:
-            return self._manifest.source.raw(tensor, row)
-        except InputError as error:
-            self.unknown = self.unknown or error.problems[0].render().splitlines()[0]
+        if not self._manifest.files[int(tensor.shards.files[row])].size_bytes:
+            self.unknown = "the data files are not here"
             return self._assumed(tensor, row)
+        return raw_of(self._manifest, tensor, row)
 
     def _assumed(self, tensor: Tensor, row: int) -> Raw | None:
         self.assumed = True

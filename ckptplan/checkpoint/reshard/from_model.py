@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckptplan.checkpoint.dtypes import size_bytes
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import (
-    UNKNOWN,
-    File,
-    Format,
-    Ints,
-    Manifest,
-    Object,
-    Raw,
-    Shards,
-    Tensor,
-)
+from ckptplan.checkpoint.manifest import UNKNOWN, File, Format, Ints, Manifest, Shards, Tensor
 from ckptplan.checkpoint.reshard.layout import Layout
+from ckptplan.checkpoint.reshard.no_bytes import NoBytes
 from ckptplan.checkpoint.reshard.placing import place
 from ckptplan.checkpoint.reshard.wanted import Wanted, wanted
 from ckptplan.cost.architecture import Architecture, TensorKind, Tensors
@@ -70,7 +60,9 @@ def saved_as(architecture: Architecture, ledger: Ledger, layout: Layout) -> Mani
     if not kept:
         raise InputError(f"the ledger {ledger.name} holds no state of a whole parameter", hint="such as adam-14")
     tensors = [tensor for group in architecture.tensors for tensor in _tensors(group, kept)]
-    unwritten = Manifest(Format.DCP, Path(architecture.source), tuple(tensors), (), (), _Nowhere())
+    unwritten = Manifest(
+        Format.DCP, Path(architecture.source), tuple(tensors), (), (), NoBytes("planned and not written")
+    )
     load = np.zeros(layout.ranks, dtype=np.int64)
     stored: list[Tensor] = []
     known: dict[tuple[object, ...], Wanted] = {}
@@ -173,22 +165,3 @@ def _before(writers: Ints, item_bytes: Ints) -> Ints:
 _NO_ROWS = np.empty((0, 0), dtype=np.int64)
 _NO_ROW = np.empty(0, dtype=np.int64)
 _NO_SHARDS = Shards(_NO_ROWS, _NO_ROWS, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW)
-
-
-class _Nowhere:
-    """The source of a checkpoint that does not exist."""
-
-    def raw(self, tensor: Tensor, row: int) -> Raw:
-        """Nothing lies anywhere."""
-        return self._refuse(tensor.key)
-
-    def read(self, tensor: Tensor, row: int) -> NDArray[np.uint8]:
-        """Nothing can be read."""
-        return self._refuse(tensor.key)
-
-    def value(self, entry: Object) -> Any:
-        """There are no objects."""
-        return self._refuse(entry.key)
-
-    def _refuse(self, key: str) -> NoReturn:
-        raise InputError(f"{key} is planned and not written: there are no bytes to read")

@@ -7,6 +7,7 @@ ones collect several. The rules are those of torch's DTensor (``_compute_local_s
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,12 +31,15 @@ class Pieces(NamedTuple):
     lengths: Ints  # [ranks, pieces]
 
 
+@lru_cache(maxsize=64)
 def coordinates(mesh: Mesh) -> Ints:
     """Place of every rank in the mesh, the last axis varying fastest: [ranks, axes of the mesh]."""
     if not mesh.shape:
         return np.zeros((1, 0), dtype=np.int64)
     ranks = np.arange(math.prod(mesh.shape), dtype=np.int64)
-    return np.stack(np.unravel_index(ranks, mesh.shape), axis=1).astype(np.int64)
+    places = np.stack(np.unravel_index(ranks, mesh.shape), axis=1).astype(np.int64)
+    places.setflags(write=False)
+    return places
 
 
 def boxes(shape: tuple[int, ...], placements: Placements, mesh: Mesh) -> Boxes:

@@ -5,9 +5,9 @@ Names are read by their parts between dots (and colons), never by substrings.
 
 from __future__ import annotations
 
-import itertools
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -44,7 +44,9 @@ class Name(NamedTuple):
     embedding: bool  # of tokens
 
 
-_LAYERS = frozenset({"layers", "h", "blocks", "block", "layer"})
+_LAYER = re.compile(r"(?:^|(?<=[.:/]))(?:layers|h|blocks|block|layer)\.([0-9]{1,6})(?=\.|$)")
+_EXPERT = re.compile(r"(?:^|(?<=[.:/]))(?:experts|local_experts)\.([0-9]{1,6})(?=\.|$)")
+_BETWEEN = re.compile(r"[.:/]")
 _COLUMN = frozenset({
     "wq", "wk", "wv", "wqkv", "Wqkv", "w1", "w3", "q_proj", "k_proj", "v_proj", "qkv_proj", "q_b_proj", "kv_b_proj",
     "wq_b", "wkv_b", "gate_proj", "up_proj", "gate_up_proj", "fc1", "fc_in", "linear_fc1", "linear_qkv", "linear_q",
@@ -77,11 +79,11 @@ _OF_A_MODULE = frozenset({"weight", "bias"})
 _MLP = frozenset({"w1", "w2", "w3", "gate_proj", "up_proj", "gate_up_proj", "down_proj", "linear_fc1", "linear_fc2"})
 
 
+@lru_cache(maxsize=1 << 17)
 def read_name(name: str, axes: int) -> Name:
     """What the name of a tensor with so many axes says."""
-    parts = [part for part in re.split(r"[.:/]", name) if part]
-    layer = _numbered(parts, _LAYERS)
-    expert = _numbered(parts, frozenset({"experts", "local_experts"}))
+    parts = [part for part in _BETWEEN.split(name) if part]
+    layer, expert = (int(found[1]) if found else None for found in (_LAYER.search(name), _EXPERT.search(name)))
     bias = parts[-1:] == ["bias"] or (bool(parts) and parts[-1].endswith("_bias"))
     own = parts[:-1] if parts and parts[-1] in _OF_A_MODULE else parts
     module = own[-1] if own else ""
@@ -93,14 +95,6 @@ def read_name(name: str, axes: int) -> Name:
         _side(own, inner), where, bias, layer, expert, stacked, experts,
         module == "linear_fc1", bool(_HEAD.intersection(own)) and where is Where.LAST, module in _EMBEDDING,
     )  # fmt: skip
-
-
-def _numbered(parts: list[str], words: frozenset[str]) -> int | None:
-    """The number behind the first of some words that has one."""
-    for word, number in itertools.pairwise(parts):
-        if word in words and number.isascii() and number.isdigit() and len(number) <= 6:
-            return int(number)
-    return None
 
 
 def _where(parts: list[str], in_layers: bool) -> Where:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ckptplan.checkpoint.audit.findings import GRAVITY, HARMLESS, Depth
 from ckptplan.checkpoint.coverage import Coverage, coverage
-from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Tensor
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Shards, Tensor
 from ckptplan.errors import InputError
 
 MOST_FAULTS = 1_000  # are kept; the rest are counted
@@ -83,12 +83,25 @@ def _uncovered(manifest: Manifest) -> Iterator[Fault]:
     """Boxes that do not tile their tensor; tensors that are cut alike are judged once."""
     judged: dict[tuple[object, ...], Coverage] = {}
     for tensor in manifest.tensors:
+        if manifest.format is Format.DCP_RANK_LOCAL:
+            tensor = tensor._replace(shards=_without_copies(tensor.shards))  # noqa: PLW2901 - the same, seen as one
         shards = tensor.shards
-        alike = (tensor.shape, shards.flat, shards.offsets.tobytes(), shards.sizes.tobytes())
+        alike = (tensor.shape, shards.flat, shards.number, shards.offsets.tobytes(), shards.sizes.tobytes())
         if alike not in judged:
             judged[alike] = coverage(tensor.shape, shards.offsets, shards.sizes, shards.flat)
         if not judged[alike].tiles:
             yield from _of_coverage(tensor, judged[alike])
+
+
+def _without_copies(shards: Shards) -> Shards:
+    """Without the boxes that another rank stored too: ranks that save without asking each other store copies."""
+    boxes = np.concatenate([shards.offsets, shards.sizes], axis=1)
+    if not boxes.shape[1]:
+        rows = np.arange(min(1, shards.number))
+    else:
+        rows = np.sort(np.unique(boxes, axis=0, return_index=True)[1])
+    columns = {name: getattr(shards, name)[rows] for name in shards._fields if name != "flat"}
+    return shards._replace(**columns)
 
 
 def _of_coverage(tensor: Tensor, found: Coverage) -> Iterator[Fault]:

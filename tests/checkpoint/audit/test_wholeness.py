@@ -150,3 +150,18 @@ def test_items_are_opened_unless_only_the_metadata_is_asked_for():
     assert [(fault.flaw, fault.key) for fault in found.faults] == [(Flaw.MISMATCH, EMBED)]
     assert "uneven strided sharding" in (found.faults[0].hint or "")
     assert audit(manifest, Depth.METADATA).whole
+
+
+def test_copies_of_several_ranks_are_no_overlap_where_ranks_save_by_themselves():
+    """Without collectives every rank stores a replicated tensor; with them the same box twice is an overlap."""
+    maker = complete()
+    scalar = "optim.state.norm.weight.step"
+    for key in (EMBED, scalar):
+        shards = _shards(maker, key)
+        rows = [*range(shards.number), 0]
+        columns = {name: getattr(shards, name)[rows] for name in shards._fields if name != "flat"}
+        columns["files"][-1] = 2
+        columns["item_offsets"][-1] = maker.item(2)
+        _changed(maker, key, **columns)
+    assert _flaws(maker.manifest(format=Format.DCP_RANK_LOCAL)) == []
+    assert _flaws(maker.manifest()) == [(Flaw.OVERLAP, EMBED), (Flaw.OVERLAP, scalar)]

@@ -43,7 +43,7 @@ def _whole(folder: CheckpointFolder, name: str) -> _Place:
 
 
 class _Budget:
-    """What has been decoded so far; a tree whose nodes share children could be walked for ever otherwise."""
+    """What has been decoded so far."""
 
     def __init__(self) -> None:
         self.decoded_bytes = 0
@@ -72,8 +72,12 @@ def read_database(folder: CheckpointFolder, prefix: str) -> Store:
 def _walk(folder: CheckpointFolder, root: _Place, height: int, found: Store) -> None:
     budget = _Budget()
     waiting = [(root, height, b"")]
+    seen: set[_Place] = set()
     while waiting:
         place, level, start = waiting.pop()
+        if place in seen:
+            raise Malformed("two nodes have the same child")
+        seen.add(place)
         cursor = Cursor(_body(folder, place, NODE_MAGIC))
         if cursor.byte() != level:
             raise Malformed("a node is not at the height where its parent says")

@@ -1,0 +1,56 @@
+"""A tensor in blocks: contiguous runs of its row-major elements, each a box, so that any layout of shards can fill it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Block(NamedTuple):
+    """Elements ``start`` to ``stop`` of the row-major order: single places on the first axes, a range on one axis,
+    all of the axes after it."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    start: int
+    stop: int
+
+    @property
+    def elements(self) -> int:
+        """Elements of the block."""
+        return self.stop - self.start
+
+
+def blocks(shape: tuple[int, ...], most: int) -> Iterator[Block]:
+    """Cut a tensor into blocks of at most so many elements (of at least one), in row-major order.
+
+    Since a block takes single places on the axes before the one that is cut, and all of the axes after it, what it
+    shares with a row-major shard is one run of that shard.
+    """
+    if 0 in shape:
+        return
+    axis, behind = _cut_axis(shape, most)
+    if axis < 0:
+        yield Block((), (), 0, 1)
+        return
+    step = max(1, most // behind)
+    start = 0
+    for place in itertools.product(*(range(length) for length in shape[:axis])):
+        for low in range(0, shape[axis], step):
+            high = min(shape[axis], low + step)
+            stop = start + (high - low) * behind
+            lower = (*place, low, *(0 for _ in shape[axis + 1 :]))
+            upper = (*(at + 1 for at in place), high, *shape[axis + 1 :])
+            yield Block(lower, upper, start, stop)
+            start = stop
+
+
+def _cut_axis(shape: tuple[int, ...], most: int) -> tuple[int, int]:
+    """The first axis whose places hold no more than a block each, and the elements of one such place."""
+    for axis in range(len(shape)):
+        behind = math.prod(shape[axis + 1 :])
+        if behind <= most:
+            return axis, behind
+    return -1, 1

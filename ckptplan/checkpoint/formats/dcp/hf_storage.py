@@ -6,6 +6,7 @@ No file has the global shapes: they are the union of the boxes.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ckptplan.checkpoint.naming.classify import Entry, classify
 from ckptplan.errors import InputError, printable
 
 _SHARDING = "DCP_SHARDING_INFO"
-_RANKED = re.compile(r"shard-(\d{1,9})-.*\.safetensors\Z")
+_RANKED = re.compile(r"shard-(\d{1,7})-.*\.safetensors\Z")
 _FARTHEST = 2**62  # elements
 _HINT = "write the checkpoint again, or copy it again"
 
@@ -60,7 +61,6 @@ def read(folder: CheckpointFolder) -> Manifest:
     tensors, contradictions = _tensors(boxes)
     ranks = sorted({rank for name in _names(folder) if (rank := _rank(name)) is not None})
     world = ranks[-1] + 1 if ranks else None
-    missing = sorted(set(range(world or 0)) - set(ranks))
     files = tuple(
         File(name, size, _rank(name), name.endswith(".safetensors"), "tensors" if _is_shard(name) else "")
         for name, size in folder.sizes().items()
@@ -77,7 +77,7 @@ def read(folder: CheckpointFolder) -> Manifest:
         SafetensorsSource(folder, files),
         world_size=world,
         writer_ranks=tuple(ranks),
-        faults=(*faults, *contradictions, *(_missing(missing))),
+        faults=(*faults, *contradictions, *_missing(ranks)),
         remarks=tuple(remarks),
     )
 
@@ -185,8 +185,11 @@ def _shards(boxes: list[_Box]) -> tuple[str, tuple[int, ...], Shards]:
 
 
 def _missing(ranks: list[int]) -> tuple[Fault, ...]:
-    if not ranks:
+    """Numbers that are left out between those of files; ``ranks`` is sorted."""
+    gaps = [(before + 1, after) for before, after in pairwise([-1, *ranks]) if after > before + 1]
+    if not gaps:
         return ()
-    first = ", ".join(str(rank) for rank in ranks[:5])
-    message = f"no file of {len(ranks):,} ranks between those that have one: {first}"
+    count = sum(after - first for first, after in gaps)
+    first = ", ".join(str(rank) for gap in gaps[:5] for rank in range(*gap)[:5])
+    message = f"no file of {count:,} ranks between those that have one: {first}"
     return (Fault(Flaw.MISSING_FILE, message, hint="is the copy complete?"),)

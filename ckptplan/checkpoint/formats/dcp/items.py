@@ -14,7 +14,7 @@ from ckptplan.checkpoint.dtypes import size_bytes
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.dcp.looking import foreign_fault
 from ckptplan.checkpoint.formats.dcp.source import LARGEST_OBJECT, DcpSource
-from ckptplan.checkpoint.formats.dcp.unpacked import unpacked
+from ckptplan.checkpoint.formats.dcp.unpacked import StreamedItem
 from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest, Object, Raw, Tensor
 from ckptplan.errors import InputError
 
@@ -194,7 +194,7 @@ def _unpacked(
 ) -> tuple[CheckpointFolder, int, int | None]:
     if head != _ZSTD:
         return folder, stored.offset, stored.length
-    return unpacked(folder, name, stored.offset, stored.length, stored.most_bytes), 0, None
+    return StreamedItem(folder, name, stored.offset, stored.length, stored.most_bytes), 0, None
 
 
 def _bounded(faults: Iterable[Fault]) -> tuple[Fault, ...]:

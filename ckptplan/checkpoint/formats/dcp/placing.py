@@ -14,7 +14,7 @@ from ckptplan.checkpoint.formats.dcp.metadata_types import DcpMetadata, DcpTenso
 from ckptplan.checkpoint.manifest import Fault, File, Flaw, Ints
 from ckptplan.errors import printable
 
-DATA_FILE = re.compile(r"__(\d{1,9})_(\d{1,9})\.distcp\Z")
+DATA_FILE = re.compile(r"__(\d{1,7})_(\d{1,9})\.distcp\Z")
 _MOST_TOLD = 3  # keys in a message
 _MOST_FAULTS = 1_000
 _MISSING_HINT = "copy the file, or take another checkpoint: what is in it is lost"

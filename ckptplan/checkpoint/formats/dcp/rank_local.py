@@ -15,7 +15,7 @@ from ckptplan.checkpoint.formats.dcp.placing import rank_of_file, some
 from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest
 from ckptplan.errors import InputError
 
-RANK_FILE = re.compile(r"__(\d{1,9})\.metadata\Z")
+RANK_FILE = re.compile(r"__(\d{1,7})\.metadata\Z")
 _MOST_FAULTS = 100
 _LARGEST = 1 << 30  # bytes of one file
 _HINT = "take the checkpoint before this one"

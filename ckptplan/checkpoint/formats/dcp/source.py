@@ -14,7 +14,7 @@ from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import TorchFile, read_torch
 from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.formats.dcp.unpacked import unpacked
+from ckptplan.checkpoint.formats.dcp.unpacked import StreamedItem
 from ckptplan.checkpoint.manifest import File, Object, Raw, Tensor
 from ckptplan.errors import InputError, Place, Problem, printable
 
@@ -73,7 +73,7 @@ class DcpSource:
         name = self._files[item.file].name
         folder, start, length = self._folder, item.offset, item.length
         if item.packed == "zstd":
-            folder = unpacked(self._folder, name, start, length, item.most_bytes)
+            folder = StreamedItem(self._folder, name, start, length, item.most_bytes)
             start, length = 0, folder.size(name)
         elif item.packed is not None:
             message = f"packed by {printable(item.packed)[:80]}, which is none that can be read"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ckptplan.checkpoint.audit.auditing import verdict
+from ckptplan.checkpoint.audit.auditing import verdict, without_optimizer
 from ckptplan.checkpoint.audit.findings import HARMLESS, Audit, Depth, Standing, State
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Format
@@ -107,13 +107,16 @@ def _places(states: Sequence[State]) -> Iterator[str]:
 
 
 def _other_ranks(found: Audit) -> Iterator[str]:
-    yield from (printable(fault.message) for fault in found.faults if fault.flaw in HARMLESS)
+    """Nothing of what is broken, and nothing of weights alone: there is no run to go on with."""
     there = {state.kind: state for state in found.states}
-    if there.get(StateKind.FIRST_MOMENT) is None or not found.whole:
+    if not found.whole or not there or without_optimizer(found):
         return
+    tensors = there[StateKind.PARAMETER].other_ranks
+    if not tensors.carried:
+        yield f"tensors: {tensors.message}"
     for kind in (StateKind.RANDOM, StateKind.DATA_POSITION):
         yield f"{kind}: {there[kind].other_ranks.message}"
-    if not any(fault.flaw in HARMLESS for fault in found.faults):
+    if tensors.carried:
         yield "all else is carried over, and not safe to lose"
 
 

@@ -76,11 +76,16 @@ def verdict(found: Audit) -> str:
         return "not usable: nothing in it can be listed"
     if found.complete:
         return "whole, and it holds all that exact resume needs"
-    if all(state.standing is Standing.ABSENT for state in found.states if state.kind in _OPTIMIZER):
+    if without_optimizer(found):
         others = [state for state in found.missing if state.kind not in _OPTIMIZER]
         rest = f"; {_missing(others)}" if 0 < len(others) <= 2 else ""
         return f"whole, but without any state of the optimizer: a run starts anew from these weights{rest}"
     return f"whole, but {_missing(found.missing)}"
+
+
+def without_optimizer(found: Audit) -> bool:
+    """Whether nothing of the optimizer is there: weights alone."""
+    return all(state.standing is Standing.ABSENT for state in found.states if state.kind in _OPTIMIZER)
 
 
 def _broken(found: Audit) -> str:

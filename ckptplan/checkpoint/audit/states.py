@@ -59,7 +59,7 @@ def states_of(manifest: Manifest, broken: Mapping[str, str], required: Collectio
                 total.stored_bytes if total else 0,
                 judged.detail,
                 LOSS[kind],
-                on_other_ranks(kind, judged.ranks is not None, judged.standing is not Standing.ABSENT),
+                on_other_ranks(kind, judged.ranks is not None, judged.standing is not Standing.ABSENT, manifest.format),
                 judged.ranks.saved if judged.ranks else (),
                 judged.ranks.of if judged.ranks else None,
             )

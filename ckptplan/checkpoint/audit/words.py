@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
+from ckptplan.checkpoint.manifest import Format
 from ckptplan.cost.ledgers import FIRST, MASTER, SECOND, SMALL_STATES
 
 _PROGRESS, _POSITION, _RANDOM, _SCALER = (state.loss for state in SMALL_STATES)
@@ -49,8 +50,28 @@ LOST_POSITION = OnOtherRanks(False, False, f"not safe to lose: {_FROM_STEP}")
 SCALER_REFOUND = OnOtherRanks(True, True, "carried over; without it some steps are skipped until the scale fits again")
 
 
-def on_other_ranks(kind: StateKind, ranked: bool, there: bool) -> OnOtherRanks:
+# Formats whose tensors only as many ranks can load as saved them.
+BOUND = {
+    Format.DEEPSPEED: "ZeRO files load on as many data-parallel ranks as saved them; ds_to_universal.py converts them",
+    Format.MEGATRON_LEGACY: "nothing says along which axis a tensor was cut: as many ranks must load it, and can save "
+    "torch_dist",
+    Format.FSDP1_FLAT: "flat vectors without names: as many ranks must load it, and can save a sharded state dict",
+}
+_TENSORS = frozenset(
+    {
+        StateKind.PARAMETER,
+        StateKind.BUFFER,
+        StateKind.MASTER,
+        StateKind.FIRST_MOMENT,
+        StateKind.SECOND_MOMENT,
+    }
+)
+
+
+def on_other_ranks(kind: StateKind, ranked: bool, there: bool, format_: Format) -> OnOtherRanks:
     """What becomes of a state on another number of ranks; ``ranked``: each rank has its own."""
+    if kind in _TENSORS and format_ in BOUND:
+        return OnOtherRanks(False, False, BOUND[format_])
     if kind is StateKind.RANDOM:
         return RANDOM_STREAMS
     if kind is StateKind.DATA_POSITION and (ranked or not there):

@@ -241,3 +241,11 @@ def test_a_global_position_is_carried_over():
     maker = _without(complete(), StateKind.DATA_POSITION)
     states = _states(maker, elsewhere=((StateKind.DATA_POSITION, "args.consumed_train_samples"),))
     assert states[StateKind.DATA_POSITION].other_ranks.carried
+
+
+@pytest.mark.parametrize("format_", [Format.DEEPSPEED, Format.MEGATRON_LEGACY, Format.FSDP1_FLAT])
+def test_formats_that_are_bound_to_their_ranks_carry_no_tensor_over(format_):
+    """ZeRO files of 32 ranks do not load on 128."""
+    states = _states(complete(), format=format_)
+    assert not states[StateKind.FIRST_MOMENT].other_ranks.carried
+    assert states[StateKind.SCHEDULER].other_ranks.carried

@@ -81,6 +81,7 @@ def cut_axes(shape: tuple[int, ...], placements: Placements, mesh: Mesh) -> list
     return sorted(axes)
 
 
+@lru_cache(maxsize=256)
 def held_as_placed(size: int, placements: Placements, mesh: Mesh, axis: int) -> Pieces:
     """Positions along an axis by the placements taken from left to right, as DTensor computes them."""
     places = coordinates(mesh)
@@ -89,6 +90,8 @@ def held_as_placed(size: int, placements: Placements, mesh: Mesh, axis: int) -> 
         if isinstance(placement, Replicate) or placement.axis != axis:
             continue
         held = _cut(held, _parts(placement), mesh.shape[mesh_axis], places[:, mesh_axis])
+    for array in held:
+        array.setflags(write=False)  # the same arrays for every tensor of this size
     return held
 
 

@@ -15,6 +15,8 @@ from ckptplan.checkpoint.reshard.wanted import Wanted
 
 _BLOCK = 1 << 26  # cells of (rank, file) that are looked at together
 
+_MOST_PAIRS = 1 << 22  # of (class, file), before equal ones are joined
+
 
 class Totals(NamedTuple):
     """One number for each rank, and over all ranks the files that anyone opens."""
@@ -82,9 +84,11 @@ def _opened(ranks: int, files: int, groups: Sequence[Group]) -> tuple[Ints, int]
         key = (group.want.ranks.tobytes(), group.want.classes.tobytes())
         wants[key] = group.want
         columns = {tensor.shards.files.tobytes(): tensor.shards.files for tensor in group.tensors}
-        found = [group.reads.classes * files + column[group.reads.rows] for column in columns.values()]
-        pairs[key].append(np.unique(np.concatenate(found)))
-    joined = [(wants[key], np.unique(np.concatenate(found))) for key, found in pairs.items()]
+        found = pairs[key]
+        found += [group.reads.classes * files + column[group.reads.rows] for column in columns.values()]
+        if sum(map(len, found)) > _MOST_PAIRS:
+            pairs[key] = [_distinct(found)]
+    joined = [(wants[key], _distinct(found)) for key, found in pairs.items()]
     counts, any_rank = np.zeros(ranks, dtype=np.int64), np.zeros(files, dtype=bool)
     step = max(1, _BLOCK // max(1, files))
     for low in range(0, ranks, step):
@@ -95,6 +99,11 @@ def _opened(ranks: int, files: int, groups: Sequence[Group]) -> tuple[Ints, int]
         counts[low : low + step] = opened.sum(axis=1)
         any_rank |= opened.any(axis=0)
     return counts, int(any_rank.sum())
+
+
+def _distinct(numbers: list[Ints]) -> Ints:
+    distinct: Ints = np.unique(np.concatenate(numbers))
+    return distinct
 
 
 def _spread(want: Wanted, pairs: Ints, files: int, low: int, high: int) -> tuple[Ints, Ints]:

@@ -33,6 +33,21 @@ class _Sized(NamedTuple):
     values: Ints  # [n, axes]
 
 
+class _Seen(dict[bytes, int]):
+    """Numbers of texts by their bytes, each decoded once."""
+
+    def __init__(self, numbered: Number) -> None:
+        super().__init__()
+        self._numbered = numbered
+
+    def __missing__(self, raw: bytes) -> int:
+        try:
+            number = self[raw] = self._numbered(str(raw, "utf-8", "surrogatepass"))
+        except UnicodeDecodeError:
+            raise Unfit from None
+        return number
+
+
 class Columns:
     """All records of a machine whose interpretation has ended."""
 
@@ -206,19 +221,10 @@ class Columns:
 
     def _written(self, codes: Ints, numbered: Number) -> Ints:
         """Numbers of texts that are written out."""
-        data, seen = self._machine.data, dict[bytes, int]()
-        found = []
-        for code in codes.tolist():
-            start, end = literal(code)
-            raw = data[start:end]
-            number = seen.get(raw)
-            if number is None:
-                try:
-                    number = seen[raw] = numbered(str(raw, "utf-8", "surrogatepass"))
-                except UnicodeDecodeError:
-                    raise Unfit from None
-            found.append(number)
-        return np.array(found, np.int64)
+        starts, ends = literal(codes)
+        seen = _Seen(numbered)
+        pieces = map(self._machine.data.__getitem__, map(slice, starts.tolist(), ends.tolist()))
+        return np.fromiter(map(seen.__getitem__, pieces), np.int64, len(codes))
 
     def _sized(self, sites: Sites, number: int, axes: Axes, rows: Ints) -> list[_Sized]:
         """Lengths of some records, apart by number of axes."""

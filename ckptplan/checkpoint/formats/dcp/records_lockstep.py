@@ -47,10 +47,10 @@ class Records(NamedTuple):
     gaps: tuple[Ints, ...]
 
 
-def literal(code: int) -> tuple[int, int]:
-    """Begin and end of a text that is written out, of the negative number that stands for it."""
-    start, length = divmod(~code, 256)
-    return start, start + length
+def literal(codes: Ints) -> tuple[Ints, Ints]:
+    """Begins and ends of texts that are written out, of the negative numbers that stand for them."""
+    starts = ~codes >> 8
+    return starts, starts + (~codes & 255)
 
 
 def words_of(data: bytes) -> Words:

@@ -62,11 +62,11 @@ class Sites:
         number, row = int(self.shape_of[site]), int(self.row_of[site])
         written = 0
         for gap, memos in self.shapes[number].texts:
-            code = int(self.records[number].gaps[gap][row])
-            if code < 0 and memos + written == place:
+            code = self.records[number].gaps[gap][row : row + 1]
+            if code[0] < 0 and memos + written == place:
                 start, end = literal(code)
-                return self.data[start:end].decode("utf-8", "surrogatepass")
-            written += code < 0
+                return _decoded(self.data[int(start[0]) : int(end[0])])
+            written += bool(code[0] < 0)
         return None
 
     def chains(self, position: int, ends_of_frames: Ints) -> dict[int, Chain]:
@@ -99,3 +99,10 @@ def _places(data: bytes, four: bytes, position: int) -> Ints:
         block.sort()
         found.append(block)
     return np.concatenate(found)
+
+
+def _decoded(raw: bytes) -> str | None:
+    try:
+        return str(raw, "utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None  # the opcodes are interpreted, and the place of the fault is told

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckptplan import __version__
+from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.reshard.batch import BatchSplits
-from ckptplan.checkpoint.reshard.file_reads import FileRead, Places, part_reads
+from ckptplan.checkpoint.reshard.file_reads import FileRead, Places
 from ckptplan.checkpoint.reshard.plan import Part
 from ckptplan.render.reshard_page import ReshardPage
 from ckptplan.render.reshard_sheet import way_sheet
@@ -80,15 +81,28 @@ def reads_as_json(page: ReshardPage, places: Places | None) -> str:
 
 def _tensor(part: Part, places: Places) -> dict[str, Any]:
     """All reads of one tensor: once for each class of ranks that want the same."""
-    reads = tuple(part_reads(part, part.reads, places))
+    reads, shards, tensor = part.reads, part.tensor.shards, part.tensor
+    offsets = shards.item_offsets[reads.rows].tolist()
+    columns = {
+        "class": reads.classes.tolist(),
+        "file": shards.files[reads.rows].tolist(),
+        "item_offset": [offset if offset >= 0 else None for offset in offsets],
+        "item_bytes": shards.item_bytes[reads.rows].tolist(),
+        "shard": reads.rows.tolist(),
+        "src": reads.src.tolist(),
+        "dst": reads.dst.tolist(),
+        "length": reads.lengths.tolist(),
+        "bytes": (reads.elements * BITS[tensor.dtype] // 8).tolist(),
+        "runs": places.runs_of(tensor, reads),
+    }
     return {
-        "key": part.tensor.key,
-        "dtype": part.tensor.dtype,
-        "shape": part.tensor.shape,
+        "key": tensor.key,
+        "dtype": tensor.dtype,
+        "shape": tensor.shape,
         "placements": [str(placement) for placement in part.placements],
         "ranks": part.want.ranks.tolist(),
         "classes": part.want.classes.tolist(),
-        "reads": {"class": part.reads.classes.tolist(), **_columns(reads)},
+        "reads": columns,
     }
 
 

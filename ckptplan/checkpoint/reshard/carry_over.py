@@ -185,9 +185,7 @@ def _of_pipelines(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
         )
         yield NotCarried(str(StateKind.HYPERPARAMETERS), said, remedy)
     elif layout.size("pp") > 1:
-        said = (
-            f"{groups[0].key} lists all parameters, and each pipeline stage has some of them: torch refuses the others"
-        )
+        said = f"{groups[0].key} is one key: at the next save every pipeline stage writes it, and one list survives"
         yield NotCarried(str(StateKind.HYPERPARAMETERS), said, remedy)
 
 
@@ -216,10 +214,7 @@ def _position(manifest: Manifest, batch: GlobalBatch | None) -> str:
     read = None if batch is None else batch.samples_read
     if read is None and batch is not None and manifest.step is not None:
         read = manifest.step * batch.sequences
-    if read is not None:
-        where = f"sample {read:,}, the first that step {manifest.step:,} has not read" if manifest.step else f"{read:,}"
-    else:
-        where = "the global step times the global batch"
+    where = "the global step times the global batch" if read is None else f"sample {read:,}, the first not read yet"
     return (
         f"start every loader from the global sample index ({where}) and deal samples out by it; a loader that holds a "
         "shuffle buffer or packed remainders loses these"

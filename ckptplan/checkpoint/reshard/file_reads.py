@@ -15,7 +15,7 @@ from ckptplan.checkpoint.reshard.plan import Part, Plan
 from ckptplan.checkpoint.reshard.runs import Run, count_row_major, row_major, runs
 from ckptplan.checkpoint.reshard.stored_items import raw_of
 
-MOST_LOOKED_INTO = 20_000  # stored items whose own description is read for a summary
+MOST_LOOKED_INTO = 4_000  # stored items whose own description is read for a summary
 
 
 class FileRead(NamedTuple):
@@ -55,6 +55,13 @@ class Places:
             raw = raw._replace(offset=raw.offset + src[0] * bits // 8, shape=length, strides=row_major(tensor.shape))
             src = (0,) * len(length)
         return tuple(runs(raw, src, length))
+
+    def runs_of(self, tensor: Tensor, reads: Overlaps) -> list[tuple[Run, ...] | None]:
+        """The runs of many reads of one tensor."""
+        if self._assume and (tensor.shards.data_offsets == UNKNOWN).all():
+            return [None] * len(reads.rows)
+        boxes = zip(reads.rows.tolist(), reads.src.tolist(), reads.lengths.tolist(), strict=True)
+        return [self.runs(tensor, row, tuple(src), tuple(length)) for row, src, length in boxes]
 
     def _raw(self, tensor: Tensor, row: int) -> Raw | None:
         place = (tensor.key, row)

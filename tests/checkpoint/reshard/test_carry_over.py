@@ -1,0 +1,173 @@
+"""What a new layout does not take over: by hand-made manifests, and by real checkpoints."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ckptplan.checkpoint.formats.detect import read_manifest
+from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Mesh, Object, Shards, Tensor
+from ckptplan.checkpoint.reshard.batch import GlobalBatch, batch_splits, recorded_batch
+from ckptplan.checkpoint.reshard.carry_over import data_parallel, not_carried_over
+from ckptplan.checkpoint.reshard.layout import parse_layout
+
+SHARED = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
+NO_ROW = np.empty((0, 1), dtype=np.int64)
+NOTHING = Shards(NO_ROW, NO_ROW, NO_ROW[:, 0], NO_ROW[:, 0], NO_ROW[:, 0], NO_ROW[:, 0])
+
+
+class Values:
+    """A source that knows objects only."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = values
+
+    def raw(self, tensor: Tensor, row: int) -> Any:
+        """There are no tensors."""
+        raise AssertionError(tensor.key, row)
+
+    read = raw
+
+    def value(self, entry: Object) -> Any:
+        """An object."""
+        return self._values[entry.key]
+
+
+def manifest(*objects: Object, **fields: Any) -> Manifest:
+    """A checkpoint of objects."""
+    format_ = fields.pop("format", Format.DCP)
+    source = Values(fields.pop("values", {}))
+    return Manifest(format_, Path("run"), fields.pop("tensors", ()), objects, (), source, **fields)
+
+
+def random_of(ranks: range, key: str = "rng.rank_{}") -> tuple[Object, ...]:
+    """One random-number state for each rank."""
+    return tuple(Object(key.format(rank), StateKind.RANDOM, 0, rank=rank) for rank in ranks)
+
+
+def test_ranks_without_a_state_and_states_without_a_rank_are_told() -> None:
+    """More ranks ask for keys that are not there; fewer drop states; as many lose nothing."""
+    four = manifest(*random_of(range(4)), step=500)
+    assert not_carried_over(four, parse_layout("4")) == ()
+    (more,) = not_carried_over(four, parse_layout("8"))
+    assert more.state == "random-number states"
+    assert "new ranks 4 to 7 ask for keys like rng.rank_0" in more.message
+    assert "step 500" in more.remedy
+    assert not more.refuses
+    (fewer,) = not_carried_over(four, parse_layout("2"))
+    assert "those of ranks 2 and 3 are dropped without a word" in fewer.message
+
+
+def test_states_of_data_parallel_ranks_count_data_parallel_ranks() -> None:
+    """Eight ranks of two replicas in tensor and pipeline parallelism have two loaders."""
+    loaders = tuple(Object(f"dataloader.dp_rank_{n}", StateKind.DATA_POSITION, 0, rank=n) for n in range(2))
+    layout = parse_layout("pp=2,fsdp=2,tp=2")
+    assert data_parallel(layout) == 2
+    assert not_carried_over(manifest(*loaders), layout) == ()
+    (lost,) = not_carried_over(
+        manifest(*loaders), parse_layout("pp=2,fsdp=4,tp=2"), GlobalBatch(64, "given", None, 6400)
+    )
+    assert "states of 2 data-parallel ranks for 4: new ranks 2 and 3" in lost.message
+    assert "sample 6,400" in lost.remedy
+
+
+def test_megatrons_sharded_objects_belong_to_their_grid() -> None:
+    """Another pipeline or tensor size loses the streams; another data-parallel size does not."""
+    grid = tuple(Object(f"rng_state/shard_0.{t}_1.2", StateKind.RANDOM, 0, rank=t) for t in range(2))
+    of = manifest(*grid, format=Format.MEGATRON_DIST)
+    assert not_carried_over(of, parse_layout("fsdp=8,tp=2")) == ()
+    (lost,) = not_carried_over(of, parse_layout("tp=4"))
+    assert "pipeline x tensor = 1 x 2 ranks, and 1 x 4 will load" in lost.message
+
+
+def test_as_many_ranks_in_another_mesh_take_up_streams_of_others() -> None:
+    """The keys fit, the places in the model do not."""
+    of = manifest(*random_of(range(4)), world_size=4, mesh=Mesh((4,), ("fsdp",)))
+    assert not_carried_over(of, parse_layout("4")) == ()
+    (lost,) = not_carried_over(of, parse_layout("fsdp=2,tp=2"))
+    assert "another mesh" in lost.message
+
+
+@pytest.mark.parametrize(
+    ("format_", "word"), [(Format.FSDP1_FLAT, "SHARDED_STATE_DICT"), (Format.MEGATRON_LEGACY, "convert")]
+)
+def test_formats_that_cannot_be_resharded_refuse(format_: Format, word: str) -> None:
+    """With what to do instead, before all that is merely lost."""
+    found = not_carried_over(manifest(*random_of(range(4)), format=format_), parse_layout("8"))
+    assert [one.refuses for one in found] == [True, False]
+    assert word in found[0].remedy
+
+
+def test_zero_loads_on_as_many_ranks_only() -> None:
+    """ds_to_universal is the way to others."""
+    zero = manifest(format=Format.DEEPSPEED, world_size=4)
+    assert not_carried_over(zero, parse_layout("4")) == ()
+    (refused,) = not_carried_over(zero, parse_layout("3"))
+    assert refused.refuses
+    assert "ds_to_universal" in refused.remedy
+
+
+def test_damage_refuses_and_foreign_code_does_not() -> None:
+    """A file that is cut off stops any loader; a hostile object is for the audit."""
+    faults = (Fault(Flaw.TRUNCATED, "cut off", "__0_0.distcp"), Fault(Flaw.FOREIGN_CODE, "os.system"))
+    (only,) = not_carried_over(manifest(faults=faults), parse_layout("2"))
+    assert only.refuses
+    assert only.message == "__0_0.distcp: cut off"
+
+
+@pytest.mark.parametrize(("listed", "layout", "said"), [(1, "2", "lists 1 of 2"), (2, "pp=2", "at the next save")])
+def test_nested_groups_of_parameters_and_pipelines(listed: int, layout: str, said: str) -> None:
+    """One key for all stages: it shows in the list that survived, or it will at the next save."""
+    key = "optim.param_groups.0.params"
+    group = Object(key, StateKind.HYPERPARAMETERS, 0, path=("optim", "param_groups", 0, "params"))
+    moments = tuple(
+        Tensor(f"optim.state.{name}.exp_avg", StateKind.FIRST_MOMENT, "float32", (0,), NOTHING, (), name)
+        for name in ("a", "b")
+    )
+    of = manifest(group, tensors=moments, values={key: ["a", "b"][:listed]})
+    (lost,) = not_carried_over(of, parse_layout(layout))
+    assert said in lost.message
+    assert "flatten_optimizer_state_dict" in lost.remedy
+
+
+def test_flattened_groups_lose_nothing_to_pipelines() -> None:
+    """Every parameter has keys of its own."""
+    path = ("optim", "param_groups", "layers.0.weight", "lr")
+    flat = Object("optim.param_groups.layers.0.weight.lr", StateKind.HYPERPARAMETERS, 0, path=path)
+    assert not_carried_over(manifest(flat), parse_layout("pp=4")) == ()
+
+
+def test_ways_to_keep_the_global_batch() -> None:
+    """All factorisations of 48 sequences on 8 replicas; on 7 there is none, and 6 and 8 are next."""
+    found = batch_splits(GlobalBatch(48, "given"), 8)
+    assert [(one.micro_batch, one.micro_batches) for one in found.even] == [(6, 1), (3, 2), (2, 3), (1, 6)]
+    assert all(one.micro_batch * one.micro_batches * 8 == 48 for one in found.even)
+    none = batch_splits(GlobalBatch(48, "given"), 7)
+    assert none.even == ()
+    assert (none.nearest.below, none.nearest.above) == (6, 8)
+    assert batch_splits(GlobalBatch(4, "given"), 7).nearest.above is None
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared fixtures are not here")
+@pytest.mark.parametrize(
+    ("name", "sequences", "micro"),
+    [("deepspeed-zero3-4rank", 4, 1), ("deepspeed-zero1-2rank", 2, 1), ("hf-trainer-1proc", 2, 2)],
+)
+def test_the_global_batch_of_real_checkpoints(name: str, sequences: int, micro: int) -> None:
+    """From the configuration of DeepSpeed, and from the arguments of the Trainer, unpickled as data."""
+    found = recorded_batch(read_manifest(SHARED / name / "ckpt"))
+    assert found is not None
+    assert (found.sequences, found.micro_batch) == (sequences, micro)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared fixtures are not here")
+def test_the_stages_of_a_real_pipeline_are_told_apart() -> None:
+    """Two of the real checkpoints: flattened states of a pipeline lose nothing; saved states of two ranks do."""
+    states = {
+        one.state for one in not_carried_over(read_manifest(SHARED / "dcp-pp2-fsdp2" / "ckpt"), parse_layout("3"))
+    }
+    assert "hyperparameters" not in states
+    partial = not_carried_over(read_manifest(SHARED / "dcp-partial-rng-dataloader" / "ckpt"), parse_layout("4"))
+    assert {one.state for one in partial} == {"random-number states", "data position"}

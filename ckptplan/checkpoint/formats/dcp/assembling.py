@@ -48,11 +48,10 @@ def manifest_of(folder: CheckpointFolder, metadata: DcpMetadata, format_: Format
     source = DcpSource(folder, found, _packings(metadata))
     objects = _objects(metadata, where)
     names = [file.name for file in found]
-    looked = look(source, objects, names)
+    unnamed = [_tensor(tensor, _path(metadata, key), where) for key, tensor in metadata.tensors.items()]
+    looked = look(source, unnamed, objects, names)
     named, guess = _named(metadata, looked.fp8)
-    tensors = tuple(
-        _tensor(tensor, named[key], _path(metadata, key), where) for key, tensor in metadata.tensors.items()
-    )
+    tensors = tuple(_known_tensor(tensor, named[tensor.key]) for tensor in unnamed)
     objects = [_known(entry, named[entry.key], looked.types.get(entry.key)) for entry in objects]
     writers = writer_ranks(found)
     world = world_of(found, tensors, objects, source)
@@ -118,7 +117,8 @@ def _named(metadata: DcpMetadata, fp8: dict[str, bool]) -> tuple[dict[str, Named
     """What every entry is, by its path where the planner kept it."""
     paths = metadata.paths or {}
     entries = [
-        Entry(key, paths.get(key, ()), True, tensor.dtype, tensor.shape) for key, tensor in metadata.tensors.items()
+        Entry(key, paths.get(key, ()), True, tensor.dtype, tensor.shape, fp8.get(key))
+        for key, tensor in metadata.tensors.items()
     ]
     entries += [Entry(key, paths.get(key, ()), False, fp8=fp8.get(key)) for key in metadata.objects]
     named, guess = guess_by_order(entries, classify(entries))
@@ -129,7 +129,8 @@ def _path(metadata: DcpMetadata, key: str) -> tuple[str | int, ...]:
     return (metadata.paths or {}).get(key, (key,))
 
 
-def _tensor(tensor: DcpTensor, named: Named, path: tuple[str | int, ...], where: Placed) -> Tensor:
+def _tensor(tensor: DcpTensor, path: tuple[str | int, ...], where: Placed) -> Tensor:
+    """A tensor whose kind is still open."""
     shards = Shards(
         tensor.offsets,
         tensor.sizes,
@@ -138,7 +139,7 @@ def _tensor(tensor: DcpTensor, named: Named, path: tuple[str | int, ...], where:
         tensor.item_bytes,
         np.full(len(tensor.files), UNKNOWN, dtype=np.int64),
     )
-    return Tensor(tensor.key, named.kind, tensor.dtype, tensor.shape, shards, path, named.parameter, named.rank)
+    return Tensor(tensor.key, StateKind.OTHER, tensor.dtype, tensor.shape, shards, path)
 
 
 def _numbers(names: Ints, numbers: Ints) -> Ints:
@@ -158,6 +159,10 @@ def _objects(metadata: DcpMetadata, where: Placed) -> list[Object]:
             file = int(where.numbers[item.file])
             found.append(Object(key, StateKind.OTHER, file, item.offset, item.length, path))
     return found
+
+
+def _known_tensor(tensor: Tensor, named: Named) -> Tensor:
+    return tensor._replace(kind=named.kind, parameter=named.parameter, rank=named.rank)
 
 
 def _known(entry: Object, named: Named, type_: str | None) -> Object:

@@ -62,7 +62,7 @@ def read(folder: CheckpointFolder) -> Manifest:
     ranks = sorted({rank for name in _names(folder) if (rank := _rank(name)) is not None})
     world = ranks[-1] + 1 if ranks else None
     files = tuple(
-        File(name, size, _rank(name), name.endswith(".safetensors"), "tensors" if _is_shard(name) else "")
+        File(name, size, _rank(name), holds="tensors" if _is_shard(name) else "")
         for name, size in folder.sizes().items()
     )
     remarks = ["global shapes are the union of the stored boxes: shards missing at the end of a tensor cannot be seen"]

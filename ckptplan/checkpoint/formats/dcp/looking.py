@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ckptplan.checkpoint.archives.flatten import type_name
@@ -12,7 +12,7 @@ from ckptplan.checkpoint.archives.torch_file import TorchFile, read_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.dcp.source import DcpSource, listed
 from ckptplan.checkpoint.formats.dcp.unpacked import UnpackedItem
-from ckptplan.checkpoint.manifest import Fault, Flaw, Object
+from ckptplan.checkpoint.manifest import Fault, Flaw, Object, Tensor
 from ckptplan.checkpoint.naming.entries import Entry, spelling
 from ckptplan.checkpoint.naming.fp8 import holds_fp8, worth_a_look
 from ckptplan.checkpoint.pickles.loading import load_pickle
@@ -35,25 +35,26 @@ class Looked(NamedTuple):
     opened: int
 
 
-def look(source: DcpSource, objects: Sequence[Object], names: Sequence[str]) -> Looked:
+def look(source: DcpSource, tensors: Sequence[Tensor], objects: Sequence[Object], names: Sequence[str]) -> Looked:
     """Open extra states, some of each length, and other objects up to a bound, those of ranks and of data first.
 
-    Extra states of one length are taken to be alike: a run has thousands.
+    Extra states of one length are taken to be alike: a run has thousands. Some libraries keep them as bytes in tensors.
     """
-    extra = [entry for entry in objects if _is_extra(entry)]
-    others = sorted((entry for entry in objects if not _is_extra(entry)), key=_is_common)
     looked = Looked({}, {}, (), 0)
-    verdicts: Mapping[int, set[bool]] = defaultdict(set)
+    extra: list[Tensor | Object] = [entry for entry in objects if _is_extra(entry)]
+    extra += [tensor for tensor in tensors if tensor.dtype == "uint8" and _is_extra(tensor)]
+    verdicts: dict[int, set[bool]] = defaultdict(set)
     seen: dict[int, int] = defaultdict(int)
-    for entry in extra:
-        if seen[entry.item_bytes] < _ALIKE and looked.opened < MOST_LOOKS:
-            seen[entry.item_bytes] += 1
-            looked, value = _open(source, entry, looked, names)
-            verdicts[entry.item_bytes].add(holds_fp8(value))
-    for entry in others:
+    for state in extra:
+        length = _length(state)
+        if seen[length] < _ALIKE and looked.opened < MOST_LOOKS:
+            seen[length] += 1
+            looked, value = _open(source, state, looked, names)
+            verdicts[length].add(holds_fp8(value))
+    for entry in sorted((entry for entry in objects if not _is_extra(entry)), key=_is_common):
         if looked.opened < MOST_LOOKS:
             looked, _ = _open(source, entry, looked, names)
-    fp8 = {entry.key: verdicts[entry.item_bytes] == {True} for entry in extra if verdicts.get(entry.item_bytes)}
+    fp8 = {state.key: verdicts[_length(state)] == {True} for state in extra if _length(state) in verdicts}
     return looked._replace(fp8=fp8)
 
 
@@ -79,8 +80,8 @@ def _bytes_of(value: Any) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | bytearray) else None
 
 
-def foreign_fault(entry: Object, foreign: Iterable[Any], file: str | None) -> Fault | None:
-    """The fault of an object that would run something; None for a harmless one."""
+def foreign_fault(entry: Tensor | Object, foreign: Iterable[Any], file: str | None) -> Fault | None:
+    """The fault of a state that would run something; None for a harmless one."""
     bad = hostile(foreign)
     if not bad:
         return None
@@ -88,24 +89,44 @@ def foreign_fault(entry: Object, foreign: Iterable[Any], file: str | None) -> Fa
     return Fault(Flaw.FOREIGN_CODE, message, file, entry.key, "do not load it; ask where the checkpoint comes from")
 
 
-def _open(source: DcpSource, entry: Object, looked: Looked, names: Sequence[str]) -> tuple[Looked, Any]:
-    if entry.file < 0 or entry.item_bytes > LARGEST_LOOK:
+def _open(source: DcpSource, entry: Tensor | Object, looked: Looked, names: Sequence[str]) -> tuple[Looked, Any]:
+    """One more state looked into, and what it holds, within a pickle of its own if it is an extra state."""
+    file = _file(entry)
+    if file < 0 or _length(entry) > LARGEST_LOOK:
         return looked, None
-    file = names[entry.file]
     try:
-        archive = source.opened(source.item_of_object(entry), entry.key).archive
+        value, foreign = _value(source, entry)
     except InputError as error:
         # Where a file is cut off, its fault has named the keys.
-        fault = Fault(Flaw.UNREADABLE, error.problems[0].message, file, entry.key, error.problems[0].hint)
+        fault = Fault(Flaw.UNREADABLE, error.problems[0].message, names[file], entry.key, error.problems[0].hint)
         return looked._replace(faults=(*looked.faults, fault), opened=looked.opened + 1), None
-    looked.types[entry.key] = type_name(archive.value)
-    inner = nested(archive.value) if _is_extra(entry) else None
-    bad = foreign_fault(entry, (*archive.foreign, *(inner.foreign if inner else ())), file)
+    if isinstance(entry, Object):
+        looked.types[entry.key] = type_name(value)
+    inner = nested(value) if _is_extra(entry) else None
+    bad = foreign_fault(entry, (*foreign, *(inner.foreign if inner else ())), names[file])
     faults = looked.faults if bad is None else (*looked.faults, bad)
-    return looked._replace(faults=faults, opened=looked.opened + 1), inner.value if inner else archive.value
+    return looked._replace(faults=faults, opened=looked.opened + 1), inner.value if inner else value
 
 
-def _is_extra(entry: Object) -> bool:
+def _value(source: DcpSource, entry: Tensor | Object) -> tuple[Any, tuple[Global, ...]]:
+    """What a state holds, and the names that its pickle mentions."""
+    if isinstance(entry, Tensor):
+        return source.read(entry, 0).tobytes(), ()
+    archive = source.opened(source.item_of_object(entry), entry.key).archive
+    return archive.value, archive.foreign
+
+
+def _file(entry: Tensor | Object) -> int:
+    if isinstance(entry, Object):
+        return entry.file
+    return int(entry.shards.files[0]) if entry.shards.number == 1 else -1
+
+
+def _length(entry: Tensor | Object) -> int:
+    return entry.item_bytes if isinstance(entry, Object) else entry.logical_bytes
+
+
+def _is_extra(entry: Tensor | Object) -> bool:
     return worth_a_look(spelling(Entry(entry.key, entry.path, False)).parts)
 
 

@@ -15,6 +15,7 @@ from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import read_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.megatron.common import Common, read_common
+from ckptplan.checkpoint.formats.pieces import DATA_SUFFIXES
 from ckptplan.checkpoint.formats.stored_source import StoredSource
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import (
@@ -203,4 +204,4 @@ def _missing(parts: list[_Part], mesh: Mesh | None) -> list[Fault]:
 def _file(name: str, size: int, ranks: dict[str, int]) -> File:
     last = PurePosixPath(name).name
     holds = {MODEL: "tensors of the model, optimizer, random-number states", OPTIMIZER: "optimizer"}.get(last, "")
-    return File(name, size, ranks.get(name), bool(holds), holds)
+    return File(name, size, ranks.get(name), bool(holds) or not name.endswith(DATA_SUFFIXES), holds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import pickle
 import warnings
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.dcp import reader
 from ckptplan.checkpoint.formats.dcp.items import check_crc, check_items
+from ckptplan.checkpoint.formats.megatron import legacy
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Manifest
+from ckptplan.checkpoint.manifest import Flaw, Manifest
 
 torch = pytest.importorskip("torch")
 dcp = pytest.importorskip("torch.distributed.checkpoint")
@@ -132,3 +135,55 @@ def test_types_views_and_layouts_of_files(options, tmp_path):
     assert values["text"] == "some text"
     assert values["values.c"] == (1.5, "x")
     assert all(file.referenced for file in manifest.files)
+
+
+def test_extra_states_as_bytes_in_tensors(tmp_path):
+    """Some libraries keep extra state as a pickle in a tensor of bytes: FP8 where scales are in it, empty elsewhere."""
+    inner = torch.frombuffer(bytearray(pickle.dumps({"scale_fwd": 1.0, "recipe": None})), dtype=torch.uint8)
+    other = torch.frombuffer(bytearray(pickle.dumps({"seen": 12})), dtype=torch.uint8)
+    state = {"a.weight": torch.randn(4), "a._extra_state": inner, "b._extra_state": torch.empty(0, dtype=torch.uint8)}
+    manifest = saved({"model": {**state, "c._extra_state": other}}, tmp_path / "ckpt")
+    assert {tensor.key: tensor.kind for tensor in manifest.tensors} == {
+        "model.a.weight": StateKind.PARAMETER,
+        "model.a._extra_state": StateKind.FP8,
+        "model.b._extra_state": OTHER,
+        "model.c._extra_state": OTHER,
+    }
+
+
+def test_an_extra_state_with_a_hostile_pickle_inside(tmp_path, monkeypatch):
+    """Libraries unpickle what lies in extra states: what that would call is told."""
+
+    class Hostile:
+        def __reduce__(self):
+            return (open, ("CKPTPLAN_PICKLE_EXECUTED", "w"))
+
+    monkeypatch.chdir(tmp_path)
+    inner = torch.frombuffer(bytearray(pickle.dumps(Hostile())), dtype=torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dcp.save({"model": {"a._extra_state": inner}}, storage_writer=dcp.FileSystemWriter("ckpt"), no_dist=True)
+    manifest = reader.read(CheckpointFolder(tmp_path / "ckpt"))
+    assert [(fault.flaw, fault.key) for fault in manifest.faults] == [(Flaw.FOREIGN_CODE, "model.a._extra_state")]
+    assert "io.open" in manifest.faults[0].message
+    assert not (tmp_path / "CKPTPLAN_PICKLE_EXECUTED").exists()
+
+
+def test_flat_buckets_of_megatrons_distributed_optimizer(tmp_path):
+    """The older layout keeps them in a file of their own: masters and moments by their last key."""
+    folder = tmp_path / "iter_0000001" / "mp_rank_00"
+    folder.mkdir(parents=True)
+    arguments = argparse.Namespace(
+        tensor_model_parallel_size=1, pipeline_model_parallel_size=1, data_parallel_size=2, world_size=2
+    )
+    state = {"args": arguments, "iteration": 1, "model": {"a.weight": torch.randn(4).bfloat16()}}
+    torch.save(state, folder / "model_optim_rng.pt")
+    flat = {name: torch.randn(8) for name in ("param", "exp_avg", "exp_avg_sq")}
+    bucket = {0: {(torch.bfloat16, torch.float32): {**flat, "numel_unpadded": 4}}, "buckets_coalesced": True}
+    torch.save(bucket, folder / "distrib_optim.pt")
+    manifest = legacy.read(CheckpointFolder(tmp_path / "iter_0000001"))
+    assert sorted(tensor.kind.name for tensor in manifest.tensors) == [
+        "FIRST_MOMENT", "MASTER", "PARAMETER", "SECOND_MOMENT",
+    ]  # fmt: skip
+    assert manifest.faults == check_items(manifest) == check_crc(manifest) == ()
+    assert (manifest.step, manifest.world_size) == (1, 2)

@@ -2,10 +2,11 @@
 
 The synthetic metadata of `metadata.py`, 1,000 tensors [12288, 64] in 1,024 shards each, planned for fsdp over 768
 ranks: 1,536,000 reads. In turn, each in a process of its own: ``ckptplan`` reads the folder and plans all ranks, with
-tensors that are all alike and once more with tensors of which no two have the same shape, so that nothing can be shared;
-torch, where it is installed, unpickles the metadata and runs ``create_default_local_load_plan`` of its DefaultLoadPlanner with
-DTensors for a sample of the ranks, which is scaled up to all. Exits with 1 if either plan is not at least 200 times
-faster than torch, or takes more than 2 GB of memory with the metadata, or if a rank of the sample reads anything else.
+tensors that are all alike and once more with tensors of which no two have the same shape, so that nothing can be
+shared; torch, where it is installed, unpickles the metadata and runs ``create_default_local_load_plan`` of its
+DefaultLoadPlanner with DTensors for a sample of the ranks, which is scaled up to all. Exits with 1 if either plan is
+not at least 200 times faster than torch, or takes more than 2 GB of memory with the metadata, or if a rank of the
+sample reads anything else.
 """
 
 from __future__ import annotations

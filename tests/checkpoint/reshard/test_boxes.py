@@ -31,6 +31,12 @@ def test_ranks_beyond_the_rows_hold_empty_boxes_at_the_end() -> None:
     assert held.sizes[:, 1].tolist() == [3] * 8
 
 
+def test_an_empty_box_within_a_part_lies_at_the_end_of_the_whole_axis() -> None:
+    """Six rows over 2 x 4 ranks: three for each four, and the fourth has none, at row 6 as torch says, not at row 3."""
+    held = boxes((6,), (Shard(0), Shard(0)), Mesh((2, 4), ("a", "b")))
+    assert rows(held) == [(0, 1), (1, 1), (2, 1), (6, 0), (3, 1), (4, 1), (5, 1), (6, 0)]
+
+
 def test_strided_order_cuts_by_tensor_parallelism_first() -> None:
     """Rank (fsdp i, tp j) has rows from j n / tp + i n / (tp fsdp); plain cuts would have given it others."""
     mesh = Mesh((2, 2), FSDP_TP)

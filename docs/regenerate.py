@@ -30,6 +30,7 @@ HELP_PAGES = (
     "inspect",
     "audit",
     "reshard",
+    "average",
     "methods",
     "configs",
     "measure",

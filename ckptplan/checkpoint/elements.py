@@ -176,7 +176,8 @@ def overflows(values: Floats, dtype: str) -> NDArray[np.bool_]:
 def _small(part: str) -> np.dtype[Any]:
     import ml_dtypes
 
-    return np.dtype(getattr(ml_dtypes, part))
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, part))
+    return found
 
 
 @cache

@@ -9,6 +9,7 @@ import typer
 from ckptplan import __version__
 from ckptplan.cli import (
     audit,
+    average,
     configs,
     fit,
     inspect,
@@ -68,6 +69,7 @@ app.command("size", short_help="What a checkpoint must hold, and its bytes.")(si
 app.command("inspect", short_help="What a checkpoint on disk holds.")(inspect.inspect)
 app.command("audit", short_help="Whether a run can go on from a checkpoint, or from which.")(audit.audit)
 app.command("reshard", short_help="Which rank of a new layout reads what, and how long it takes.")(reshard.reshard)
+app.command("average", short_help="The mean of neighbouring checkpoints, and whether it makes sense.")(average.average)
 app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)
 app.command("configs", short_help="The shipped specs of published runs.")(configs.configs)
 app.add_typer(measure.app, name="measure")

@@ -28,6 +28,7 @@ DOCUMENTS = (
     "audit",
     "audits",
     "reshard",
+    "average",
     "extraction",
 )
 
@@ -39,7 +40,7 @@ def schema(
         typer.Argument(
             metavar="[DOCUMENT]",
             help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit, "
-            "storage, saving, benchmarks, manifest, audit, audits, reshard, extraction.",
+            "storage, saving, benchmarks, manifest, audit, audits, reshard, average, extraction.",
         ),
     ] = "spec",
     output: OutputOption = None,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ckptplan.render import spectrum_schemas
 from ckptplan.render.audit_schemas import audit, audits
+from ckptplan.render.average_schemas import average
 from ckptplan.render.fit_schemas import fit
 from ckptplan.render.inspect_schemas import manifest
 from ckptplan.render.measure_schemas import benchmarks, saving, storage
@@ -177,6 +178,7 @@ def output_schema(name: str) -> dict[str, Any]:
         "audit": audit,
         "audits": audits,
         "reshard": reshard,
+        "average": average,
         "extraction": extraction,
         "fit": fit,
     }

@@ -1,4 +1,4 @@
-"""A tensor in blocks: contiguous runs of its row-major elements, each a box, so that any layout of shards can fill it."""
+"""A tensor in blocks: runs of its row-major elements that are boxes too, so that any layout of shards can fill them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """Elements ``start`` to ``stop`` of the row-major order: single places on the first axes, a range on one axis,
-    all of the axes after it."""
+    """Elements of the row-major order: single places on the first axes, a range on one, all of the axes after it."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]

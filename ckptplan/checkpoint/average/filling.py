@@ -1,4 +1,4 @@
-"""Blocks of logical tensors, filled from shards of any layout: straight from the file where its bytes lie as they are."""
+"""Blocks of logical tensors, filled from shards of any layout: from the file where its bytes lie as they are."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class BlockSource:
     has other strides, is read shard by shard through the source of the manifest, and kept until ``forget``.
     """
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Manifest, lock: threading.Lock | None = None) -> None:
         self.manifest = manifest
         self._own = threading.local()
-        self._lock = threading.Lock()
+        self._lock = lock or threading.Lock()  # of the source of the manifest, which is for one thread at a time
         self._raws: dict[str, dict[int, Raw | None]] = {}
         self._shards: dict[str, dict[int, Bytes]] = {}
         self._opened: list[OrderedDict[int, CheckpointFolder]] = []
@@ -117,7 +117,7 @@ class BlockSource:
 
     def _from_file(self, file: int, offset: int, out: Bytes) -> None:
         handle = self._folder(file).open(self.manifest.files[file].name).fileno()
-        view, at = memoryview(out), offset
+        view, at = out.data, offset
         try:
             while view:
                 read = os.preadv(handle, [view], at)

@@ -39,10 +39,10 @@ class Result(NamedTuple):
 class Kernel:
     """Means of blocks of one type, with memory of its own: one for each thread and type.
 
-    The mean is ``x_1 - sum_k w_k (x_1 - x_k)``, over differences from the first checkpoint: neighbours are close, so that
-    the differences are small and their rounding errors much smaller than the last place of the result; and checkpoints
-    that are equal give the same bits, whatever the weights. Types of up to 16 bits are summed in float32, if the result
-    has no more; all others in float64. Each mean is rounded once.
+    The mean is ``x_1 - sum_k w_k (x_1 - x_k)``, over differences from the first checkpoint: neighbours are close, so
+    that the differences are small and their rounding errors much smaller than the last place of the result; and
+    checkpoints that are equal give the same bits, whatever the weights. Types of up to 16 bits are summed in float32,
+    if the result has no more; all others in float64. Each mean is rounded once.
     """
 
     def __init__(self, dtype: str, to: str, weights: Sequence[float]) -> None:

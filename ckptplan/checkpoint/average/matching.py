@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ckptplan.checkpoint.average.differences import refuse_differences
 from ckptplan.checkpoint.dtypes import BITS, FLOATING
 from ckptplan.checkpoint.elements import REAL_PARTS
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Manifest, Tensor
+from ckptplan.checkpoint.manifest import Format, Manifest, Shards, Tensor
 from ckptplan.errors import InputError, printable
 
 K = StateKind
@@ -53,6 +55,7 @@ def match(manifests: Sequence[Manifest], choice: Choice, labels: Sequence[str]) 
         If the checkpoints differ in the keys, shapes or types of what would be averaged; the first differences are
         named. If there is nothing to average.
     """
+    manifests = [_single(manifest) for manifest in manifests]
     plain = _labels_can_go(manifests)
     models = [_model(manifest, plain, choice.strip_prefix) for manifest in manifests]
     masters = [_masters(manifest, plain, choice.strip_prefix) for manifest in manifests]
@@ -108,6 +111,27 @@ def _refuse_nothing(result: Sequence[Matched], choice: Choice) -> None:
         raise InputError(said, hint="leave --include masters out" if K.MASTER in choice.include else None)
 
 
+def _single(manifest: Manifest) -> Manifest:
+    """Without the copies that ranks have of the same box, where each rank saves by itself."""
+    if manifest.format is not Format.DCP_RANK_LOCAL:
+        return manifest
+    return manifest._replace(tensors=tuple(_without_copies(tensor) for tensor in manifest.tensors))
+
+
+def _without_copies(tensor: Tensor) -> Tensor:
+    shards = tensor.shards
+    boxes = np.concatenate([shards.offsets, shards.sizes], axis=1)
+    kept = (
+        np.arange(min(1, shards.number))
+        if not boxes.shape[1]
+        else np.sort(np.unique(boxes, axis=0, return_index=True)[1])
+    )
+    if len(kept) == shards.number:
+        return tensor
+    rows = {name: getattr(shards, name)[kept] for name in Shards._fields if name != "flat"}
+    return tensor._replace(shards=shards._replace(**rows))
+
+
 def _labels_can_go(manifests: Sequence[Manifest]) -> bool:
     """Whether names are unique without what stands before their first colon."""
     for manifest in manifests:
@@ -149,15 +173,17 @@ def _use_masters(
 ) -> set[str]:
     """Names whose masters are averaged: all checkpoints have one, and some no parameter, or one of lower precision."""
     everywhere = set(masters[0]).intersection(*masters[1:])
+    alone = any(all(tensor.kind is not K.PARAMETER for tensor in model.values()) for model in models)
     names = set()
     for name in everywhere:
         stored = [model.get(name) for model in models]
-        missing = any(tensor is None for tensor in stored)
+        missing = alone and any(tensor is None for tensor in stored)
         coarser = any(
             tensor is not None and tensor.dtype in FLOATING and BITS[tensor.dtype] < BITS[own[name].dtype]
             for tensor, own in zip(stored, masters, strict=True)
         )
         alike = all(t is None or t.shape == own[name].shape for t, own in zip(stored, masters, strict=True))
-        if alike and (missing or (wanted and coarser)):
+        there = alone or all(tensor is not None for tensor in stored)
+        if alike and there and (missing or (wanted and coarser)):
             names.add(name)
     return names

@@ -68,7 +68,8 @@ def run(
         where shards are packed or strided, by the largest tensor of each checkpoint as well.
     """
     with ExitStack() as stack:
-        sources = [stack.enter_context(BlockSource(manifest)) for manifest in manifests]
+        locks = {id(manifest.source): threading.Lock() for manifest in manifests}
+        sources = [stack.enter_context(BlockSource(manifest, locks[id(manifest.source)])) for manifest in manifests]
         return _Pass(sources, matched, weights, writer).run(progress)
 
 

@@ -55,7 +55,7 @@ def reshard(
     """\b
     ckptplan reshard step-5000 --to fsdp=120,tp=8 --read-bandwidth '40 GB/s'
     ckptplan reshard step-5000 --to 960 --rank 17
-    ckptplan reshard --model llama3-405b --from pp=16,fsdp=128,tp=8 --to 15000
+    ckptplan reshard --model config.json --from pp=16,fsdp=128 --to pp=15,fsdp=128
     ckptplan reshard step-5000 --extract model.safetensors
 
     Says whether a checkpoint loads on another number or arrangement of GPUs,

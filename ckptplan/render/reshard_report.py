@@ -48,10 +48,10 @@ def answer(page: ReshardPage) -> str:
     axes = " x ".join(f"{name} {size}" for name, size in zip(mesh.names, mesh.shape, strict=True))
     usual = page.as_usual
     reads = f"a rank reads at most {format_size(usual.busiest_rank_bytes)} of {format_size(usual.total_bytes)} in all"
-    if page.in_whole_items:
+    if usual.busiest_rank_bytes != page.loading.ranges.busiest_rank_bytes:
         reads += f" (of which it wants {format_size(page.loading.ranges.busiest_rank_bytes)})"
     time = "" if usual.time is None else f", and the load takes {seconds(usual.time.seconds)}"
-    verdict = "loads" if page.loads else "will not load as it is"
+    verdict = "will load" if page.loads else "will not load as it is"
     name = printable(page.source)
     return f"{name} {verdict} on {quantity(layout.ranks, 'rank')} ({printable(axes)}): {reads}{time}"
 
@@ -101,7 +101,8 @@ def _facts(page: ReshardPage) -> Iterator[str]:
     else:
         yield "no bandwidth is known: --read-bandwidth, --read-bandwidth-per-node or --spec would give the time"
     if not page.runs.exact:
-        yield "requests for wanted bytes: stored shards are taken to be row-major, which --rank N checks for one rank"
+        checked = "" if page.saved_by is not None else ", which --rank N checks for one rank"
+        yield f"requests for wanted bytes: stored shards are taken to be row-major{checked}"
     if page.one_rank is not None and page.one_rank.assumed is not None:
         yield f"places in files are not known for all reads: {printable(page.one_rank.assumed)}"
     if plan.left_out:

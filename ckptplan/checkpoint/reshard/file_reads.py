@@ -10,6 +10,7 @@ import numpy as np
 
 from ckptplan.checkpoint.dtypes import BITS, size_bytes
 from ckptplan.checkpoint.manifest import UNKNOWN, Ints, Manifest, Raw, Tensor
+from ckptplan.checkpoint.reshard.no_bytes import NoBytes
 from ckptplan.checkpoint.reshard.overlaps import Overlaps
 from ckptplan.checkpoint.reshard.plan import Part, Plan
 from ckptplan.checkpoint.reshard.runs import Run, count_row_major, row_major, runs
@@ -37,11 +38,12 @@ class Places:
     """Where the elements of stored shards lie: by their own descriptions, as long as the files are at hand."""
 
     def __init__(self, manifest: Manifest, *, assume: bool = False) -> None:
+        absent = isinstance(manifest.source, NoBytes)
         self._manifest = manifest
-        self._assume = assume
+        self._assume = assume or absent
         self._found: dict[tuple[str, int], Raw | None] = {}
-        self.assumed = assume  # row-major order was taken for granted somewhere
-        self.unknown: str | None = None  # why places are not known somewhere
+        self.assumed = self._assume  # row-major order was taken for granted somewhere
+        self.unknown = "the data files are not here" if absent else None  # why places are not known
         self.packed = False  # some items can be read only whole
 
     def runs(self, tensor: Tensor, row: int, src: tuple[int, ...], length: tuple[int, ...]) -> tuple[Run, ...] | None:
@@ -66,17 +68,10 @@ class Places:
     def _raw(self, tensor: Tensor, row: int) -> Raw | None:
         place = (tensor.key, row)
         if place not in self._found:
-            self._found[place] = self._assumed(tensor, row) if self._assume else self._looked_up(tensor, row)
+            self._found[place] = self._assumed(tensor, row) if self._assume else raw_of(self._manifest, tensor, row)
         return self._found[place]
 
-    def _looked_up(self, tensor: Tensor, row: int) -> Raw | None:
-        if not self._manifest.files[int(tensor.shards.files[row])].size_bytes:
-            self.unknown = "the data files are not here"
-            return self._assumed(tensor, row)
-        return raw_of(self._manifest, tensor, row)
-
     def _assumed(self, tensor: Tensor, row: int) -> Raw | None:
-        self.assumed = True
         offset = int(tensor.shards.data_offsets[row])
         if offset == UNKNOWN:
             return None

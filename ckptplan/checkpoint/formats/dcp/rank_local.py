@@ -12,7 +12,7 @@ from ckptplan.checkpoint.formats.dcp.assembling import manifest_of, unread
 from ckptplan.checkpoint.formats.dcp.metadata import read_metadata
 from ckptplan.checkpoint.formats.dcp.metadata_types import DcpItem, DcpMetadata, DcpTensor
 from ckptplan.checkpoint.formats.dcp.placing import rank_of_file, some
-from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Ints, Manifest
 from ckptplan.errors import InputError
 
 RANK_FILE = re.compile(r"__(\d{1,7})\.metadata\Z")
@@ -61,59 +61,89 @@ def read(folder: CheckpointFolder) -> Manifest:
     )
 
 
+class _FileNumbers:
+    """Numbers of the files of all parts: those of each part follow each other, and then one for no file."""
+
+    def __init__(self, parts: list[DcpMetadata]) -> None:
+        self.names: dict[str, int] = {}
+        table: list[int] = []
+        self._first: list[int] = []
+        self._none: list[int] = []
+        for part in parts:
+            self._first.append(len(table))
+            table.extend(self.names.setdefault(name, len(self.names)) for name in part.file_names)
+            self._none.append(len(table))
+            table.append(-1)
+        self._table = np.array(table, dtype=np.int64)
+
+    def of(self, part: int, file: int) -> int:
+        """The number in the whole of a part's file."""
+        return int(self._table[self._none[part] if file < 0 else self._first[part] + file])
+
+    def of_rows(self, parts: list[int], held: list[DcpTensor]) -> Ints:
+        """The same for the rows of tensors of several parts, one after another."""
+        lengths = [len(tensor.files) for tensor in held]
+        files = np.concatenate([tensor.files for tensor in held])
+        first = np.repeat(np.array([self._first[part] for part in parts], dtype=np.int64), lengths)
+        none = np.repeat(np.array([self._none[part] for part in parts], dtype=np.int64), lengths)
+        found: Ints = self._table[np.where(files < 0, none, first + files)]
+        return found
+
+
 def merge(parts: Iterable[DcpMetadata]) -> tuple[DcpMetadata, list[str], list[Fault]]:
     """One metadata of all, the objects that several have, and where they contradict each other."""
-    tensors: dict[str, list[DcpTensor]] = {}
-    objects: dict[str, DcpItem | None] = {}
-    numbers: dict[str, int] = {}
-    paths: dict[str, tuple[str | int, ...]] = {}
-    repeated: list[str] = []
-    faults: list[Fault] = []
-    entries = 0
     parts = list(parts)
-    for part in parts:
-        # A last one for rows without a file.
-        files = np.array([*(numbers.setdefault(name, len(numbers)) for name in part.file_names), -1], dtype=np.int64)
+    numbers = _FileNumbers(parts)
+    tensors: dict[str, list[tuple[int, DcpTensor]]] = {}
+    objects: dict[str, DcpItem | None] = {}
+    paths: dict[str, tuple[str | int, ...]] = {}
+    repeated: set[str] = set()
+    for at, part in enumerate(parts):
         for key, tensor in part.tensors.items():
-            tensors.setdefault(key, []).append(tensor._replace(files=files[tensor.files]))
+            tensors.setdefault(key, []).append((at, tensor))
         for key, item in part.objects.items():
             if objects.get(key) is not None:
-                repeated.append(key)
+                repeated.add(key)
             else:
-                objects[key] = None if item is None else item._replace(file=int(files[item.file]))
+                objects[key] = None if item is None else item._replace(file=numbers.of(at, item.file))
         paths.update(part.paths or {})
-        entries += part.entries
-        faults.extend(part.faults)
+    faults = [fault for part in parts for fault in part.faults]
     joined = {}
     for key, held in tensors.items():
-        joined[key], wrong = _join(held)
+        joined[key], wrong = _join(held, numbers)
         faults += wrong
     metadata = DcpMetadata(
         joined,
         {key: item for key, item in objects.items() if key not in joined},
-        tuple(numbers),
+        tuple(numbers.names),
         paths if any(part.paths is not None for part in parts) else None,
         parts[0].version,
-        entries,
+        sum(part.entries for part in parts),
         (),
         any(part.has_local_plans for part in parts),
     )
-    return metadata, sorted(set(repeated)), faults
+    return metadata, sorted(repeated), faults
 
 
-def _join(held: list[DcpTensor]) -> tuple[DcpTensor, list[Fault]]:
-    first = held[0]
-    alike = [one for one in held if (one.dtype, one.shape, one.packed) == (first.dtype, first.shape, first.packed)]
+def _join(held: list[tuple[int, DcpTensor]], numbers: _FileNumbers) -> tuple[DcpTensor, list[Fault]]:
+    """The rows of all ranks that agree with the first."""
+    first = held[0][1]
+    alike = [
+        (at, one)
+        for at, one in held
+        if one.dtype == first.dtype and one.shape == first.shape and one.packed == first.packed
+    ]
     faults = []
     if len(alike) < len(held):
         message = f"{len(held) - len(alike):,} ranks give it another type or shape than the first"
         faults.append(Fault(Flaw.CORRUPT, message, key=first.key, hint="the files are of different saves"))
+    rows = [one for _, one in alike]
     joined = first._replace(
-        offsets=np.concatenate([one.offsets for one in alike]),
-        sizes=np.concatenate([one.sizes for one in alike]),
-        files=np.concatenate([one.files for one in alike]),
-        item_offsets=np.concatenate([one.item_offsets for one in alike]),
-        item_bytes=np.concatenate([one.item_bytes for one in alike]),
+        offsets=np.concatenate([one.offsets for one in rows]),
+        sizes=np.concatenate([one.sizes for one in rows]),
+        files=numbers.of_rows([at for at, _ in alike], rows),
+        item_offsets=np.concatenate([one.item_offsets for one in rows]),
+        item_bytes=np.concatenate([one.item_bytes for one in rows]),
     )
     return joined, faults
 

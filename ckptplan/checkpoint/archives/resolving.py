@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ckptplan.checkpoint.pickles.values import Built, Reference
@@ -43,43 +43,50 @@ class _Walk:
                 self._done[id(value)] = value  # for cycles: whoever meets it again meanwhile gets it as it was
                 self._kept.append(value)
                 todo.append((value, True))
-                todo.extend((child, False) for child in _children(value))
+                todo.extend((child, False) for child in _children(value) if type(child) in _TYPES and _matters(child))
         return self._of(root)
 
     def _of(self, value: Any) -> Any:
-        return self._reference(value) if isinstance(value, Reference) else self._argument(value)
-
-    def _argument(self, value: Any) -> Any:
-        return self._done.get(id(value), value) if isinstance(value, _CONTAINERS) else value
+        return self._reference(value) if type(value) is Reference else self._done.get(id(value), value)
 
     def _finish(self, value: Any) -> None:
-        if isinstance(value, dict):
+        if type(value) is dict:
             for key, held in value.items():
-                value[key] = self._of(held)
-        elif isinstance(value, list):
+                if type(held) in _TYPES:
+                    value[key] = self._of(held)
+        elif type(value) is list:
             value[:] = [self._of(held) for held in value]
-        elif isinstance(value, Built):
+        elif type(value) is Built:
             self._finish_built(value)
         elif type(value) is tuple:
-            # A storage directly in a tuple is an argument more often than a value: calls look for it.
-            changed = tuple(self._argument(held) for held in value)
-            self._done[id(value)] = changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+            self._done[id(value)] = self._arguments(value)
 
     def _finish_built(self, value: Built) -> None:
-        value.args = tuple(self._argument(held) for held in value.args)
+        value.args = self._arguments(value.args)
         value.state = self._of(value.state)
         value.items = [self._of(held) for held in value.items]
         for key, held in value.pairs.items():
             value.pairs[key] = self._of(held)
         self._done[id(value)] = self._built(value)
 
+    def _arguments(self, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A tuple with what its parts became; storages stay, since calls look for them."""
+        changed = tuple(self._done.get(id(held), held) for held in value)
+        return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+
 
 _CONTAINERS = (dict, list, tuple, Built)
+_TYPES = frozenset({*_CONTAINERS, Reference})
 
 
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, Built):
-        return [*value.args, value.state, *value.items, *value.pairs.values()]
-    return [] if isinstance(value, Reference) else list(value)
+def _children(value: Any) -> Iterable[Any]:
+    if type(value) is dict:
+        return value.values()
+    if type(value) is Built:
+        return (*value.args, value.state, *value.items, *value.pairs.values())
+    return value if type(value) in (list, tuple) else ()
+
+
+def _matters(value: Any) -> bool:
+    """Whether there can be anything to replace in a container: not in the size of a tensor."""
+    return type(value) is Built or not _TYPES.isdisjoint(map(type, _children(value)))

@@ -9,6 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckptplan.checkpoint.manifest import Manifest, Object, Raw, Source, Tensor
+from ckptplan.checkpoint.naming.classify import Entry, classify
+
+
+def linked(tensors: list[Tensor]) -> list[Tensor]:
+    """States of an optimizer with the keys of their parameters, which may lie in another part."""
+    named = classify([Entry(t.key, t.path, True, t.dtype, t.shape) for t in tensors])
+    return [
+        tensor._replace(parameter=name.parameter) if tensor.parameter is None and tensor.kind is name.kind else tensor
+        for tensor, name in zip(tensors, named, strict=True)
+    ]
 
 
 class JoinedSource:

@@ -12,7 +12,7 @@ from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import TorchFile, read_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.formats.joined_source import JoinedSource
+from ckptplan.checkpoint.formats.joined_source import JoinedSource, linked
 from ckptplan.checkpoint.formats.stored_source import StoredSource
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format, Manifest, Object, Shards, Tensor
@@ -130,6 +130,10 @@ class Pieces:
                 fault._replace(file=f"{folder}/{fault.file}" if fault.file else folder) for fault in part.faults
             ]
             self.remarks += part.remarks
+        if self._parts:
+            tensors = linked(tensors)
+            elsewhere = ((kind, f"{folder}: {where}") for folder, part in self._parts for kind, where in part.elsewhere)
+            facts["elsewhere"] = (*facts.get("elsewhere", ()), *elsewhere)
         return Manifest(
             format_,
             self.folder.root,
@@ -138,7 +142,7 @@ class Pieces:
             files,
             joined if self._parts else own,
             faults=tuple(self.faults),
-            remarks=tuple(self.remarks),
+            remarks=tuple(dict.fromkeys(self.remarks)),
             **facts,
         )
 

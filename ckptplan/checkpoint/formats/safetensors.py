@@ -6,6 +6,7 @@ from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.json_file import read_json
 from ckptplan.checkpoint.formats.pieces import Pieces
 from ckptplan.checkpoint.formats.weights import (
+    add_safetensors,
     add_weights,
     at_root,
     indices_at_root,
@@ -34,8 +35,6 @@ def read(folder: CheckpointFolder) -> Manifest:
     pieces = Pieces(folder)
     names = at_root(folder)
     if not safetensors_at_root(folder) and not indices_at_root(folder):
-        from ckptplan.checkpoint.formats.weights import add_safetensors
-
         add_safetensors(pieces, names[0])
     else:
         add_weights(pieces)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ckptplan.checkpoint import dtypes
 from ckptplan.checkpoint.archives.stored import StoredTensor
@@ -27,7 +27,6 @@ class Index(NamedTuple):
 
     name: str
     files: dict[str, str]  # by tensor
-    total_bytes: int | None
 
 
 def at_root(folder: CheckpointFolder) -> list[str]:
@@ -118,10 +117,7 @@ def read_index(folder: CheckpointFolder, name: str) -> Index:
     files = found.get("weight_map")
     if not isinstance(files, dict) or not all(isinstance(file, str) for file in files.values()):
         raise folder.refused(name, "an index without a weight_map of tensors to files", "write the index again")
-    metadata: Any = found.get("metadata")
-    total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    total_bytes = int(total) if isinstance(total, int | float) and 0 <= total < 2**63 else None
-    return Index(name, files, total_bytes)
+    return Index(name, files)
 
 
 def compare(pieces: Pieces, index: Index, held: dict[str, set[str]]) -> None:

@@ -137,6 +137,25 @@ def test_folders_of_fsdp_are_part_of_the_checkpoint(tmp_path: Path) -> None:
         assert repr(manifest.source.value(same)) == repr(alone.source.value(entry))
 
 
+def test_states_in_one_folder_know_their_parameters_in_another(tmp_path: Path) -> None:
+    """FSDP2 writes the model and the optimizer into two folders of DCP."""
+    torch = pytest.importorskip("torch")
+    from torch.distributed import checkpoint as dcp
+
+    folder = trainer(tmp_path / "checkpoint-4")
+    (folder / "model.safetensors").unlink()
+    weights = {"a.weight": torch.arange(12.0).view(3, 4), "b.bias": torch.ones(3)}
+    state = {name: {"exp_avg": value + 1, "step": torch.tensor(4.0)} for name, value in weights.items()}
+    optimizer = {"state": state, "param_groups": [{"lr": 0.1, "params": list(weights)}]}
+    dcp.save({"model": weights}, checkpoint_id=folder / "pytorch_model_fsdp_0", no_dist=True)
+    dcp.save({"optimizer": optimizer}, checkpoint_id=folder / "optimizer_0", no_dist=True)
+    owners = {tensor.key: tensor.parameter for tensor in read_manifest(tmp_path).tensors}
+    assert owners == {
+        **{f"model.{name}": f"model.{name}" for name in weights},
+        **{f"optimizer.state.{name}.{part}": f"model.{name}" for name in weights for part in ("exp_avg", "step")},
+    }
+
+
 @pytest.mark.skipif(not COLLECTION.is_dir(), reason="the collection of checkpoints is not at hand")
 def test_a_folder_of_deepspeed_is_part_of_the_checkpoint(tmp_path: Path) -> None:
     """global_stepN within checkpoint-N, whose pointer is called latest."""

@@ -33,9 +33,9 @@ def load_pickle(
     check_length(memoryview(data)[start:], where, limits)
     machine = Machine(data if isinstance(data, bytes) else bytes(data), where, allowed, limits)
     value = machine.run(TABLE, (len(data),), start)
-    found = extent(value)
+    found = extent(value, limits.depth)
     if found.depth > limits.depth:
-        message = f"values nested {found.depth:,} deep; at most {limits.depth:,} are read"
+        message = f"values nested more than {limits.depth:,} deep"
         raise InputError(Problem(message, Place(where), hint="no checkpoint nests so deep"))
     if found.leaves > _FREE_LEAVES + _LEAVES_PER_BYTE * (machine.ended - start):
         message = f"a pickle of {machine.ended - start:,} bytes whose shared parts stand for {found.leaves:.3g} values"

@@ -13,6 +13,7 @@ from ckptplan.checkpoint.pickles.values import Global
 from ckptplan.errors import InputError, Place, Problem, printable
 
 _TOO_MANY = "no pickle of a checkpoint has so many"
+_CUT_OFF = "the file is cut off or damaged"
 ENDED = 1 << 62  # the position that STOP gives: behind every end
 
 # What one opcode does: it is given the position behind its own byte and gives the position of the next opcode.
@@ -63,20 +64,12 @@ class Machine:
                 if position not in (end, ENDED):
                     raise Refused("an opcode that goes on beyond the end of its frame or of the data")
             if position != ENDED:
-                raise Refused("the pickle ends without STOP", "the file is cut off")
+                raise Refused("the pickle ends without STOP", _CUT_OFF)
         except Refused as refused:
             raise self.error(str(refused), position, refused.hint) from None
-        except struct.error:
-            raise self.error("the pickle ends within an opcode", position, "the file is cut off") from None
-        except IndexError:
-            raise self._exhausted(position) from None
+        except (struct.error, IndexError):
+            raise self.error("an opcode takes more than the data or the stack hold", position, _CUT_OFF) from None
         return self.value
-
-    def _exhausted(self, position: int) -> InputError:
-        """The error where data or stack hold less than an opcode takes."""
-        if position + 1 >= len(self.data):
-            return self.error("the pickle ends within an opcode", position, "the file is cut off")
-        return self.error("an opcode takes more from the stack than is there", position, "the file is damaged")
 
     def error(self, message: str, position: int, hint: str) -> InputError:
         """An error that names the file, the place and the opcode."""

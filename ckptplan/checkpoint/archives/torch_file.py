@@ -14,7 +14,7 @@ from ckptplan.checkpoint.pickles.values import Global
 
 LARGEST_PICKLE = 256 << 20  # bytes
 _MOST_EXPANSION = 16  # of a packed pickle: torch packs none, and a small file must not become much work
-_FREE_EXPANSION = 1 << 20  # bytes
+_FREE_EXPANSION = 1 << 17  # bytes
 _FIRST_RECORDS = (
     b"data.pkl",
     b"data/",

@@ -12,25 +12,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from ckptplan.checkpoint.archives.zip_directory import DAMAGED, Directory, find_directory
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.errors import printable
 
-MOST_RECORDS = 500_000
-LARGEST_DIRECTORY = 128 << 20  # bytes
 _LONGEST_NAME = 4096
-_LONGEST_TAIL = 22 + 0xFFFF  # the end record and the longest comment
 _PIECE = 1 << 20
 _MARKED = 0xFFFFFFFF  # the real value is in the zip64 extension
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED = 0x2041  # flag bits: encrypted, strongly, with masked headers
 
-_END = struct.Struct("<4s4H2IH")
-_END64 = struct.Struct("<4sQ2H2I4Q")
-_LOCATOR = struct.Struct("<4sIQI")
 _ENTRY = struct.Struct("<4s6H3I5H2I")
 _LOCAL = struct.Struct("<4s5H3I2H")
-
-_HINT = "the file is cut off or damaged; copy it again or take an older one"
 
 
 class Record(NamedTuple):
@@ -53,14 +46,6 @@ class _Entry(NamedTuple):
     packed_bytes: int
     crc: int
     deflated: bool
-
-
-class _Directory(NamedTuple):
-    """Where the central directory lies in the file."""
-
-    offset: int
-    size_bytes: int
-    entries: int
 
 
 def read_records(folder: CheckpointFolder, name: str, start: int = 0, length: int | None = None) -> dict[str, Record]:
@@ -89,14 +74,14 @@ def read_records(folder: CheckpointFolder, name: str, start: int = 0, length: in
     size = folder.size(name)
     end = size if length is None else start + length
     if not 0 <= start <= end <= size:
-        raise folder.refused(name, f"an archive at bytes {start:,} to {end:,} of a file of {size:,}", _HINT)
-    directory = _directory(folder, name, start, end)
+        raise folder.refused(name, f"an archive at bytes {start:,} to {end:,} of a file of {size:,}", DAMAGED)
+    directory = find_directory(folder, name, start, end)
     entries = list(_entries(folder, name, directory, start))
     _check_apart(folder, name, entries, directory)
     found: dict[str, Record] = {}
     for entry in entries:
         if entry.name in found:
-            raise folder.refused(name, f"the record {_shown(entry.name)} stands twice in the archive", _HINT)
+            raise folder.refused(name, f"the record {_shown(entry.name)} stands twice in the archive", DAMAGED)
         found[entry.name] = _record(folder, name, entry, directory.offset)
     return found
 
@@ -121,62 +106,24 @@ def checksum_fits(folder: CheckpointFolder, name: str, record: Record) -> bool:
     return crc == record.crc
 
 
-def _directory(folder: CheckpointFolder, name: str, start: int, end: int) -> _Directory:
-    """The end of the archive: where its central directory is."""
-    tail_start = max(start, end - _LONGEST_TAIL)
-    tail = folder.read(name, tail_start, end - tail_start)
-    at = tail.rfind(b"PK\x05\x06")
-    while at >= 0 and at + 22 + int.from_bytes(tail[at + 20 : at + 22].ljust(2, b"\xff"), "little") != len(tail):
-        at = tail.rfind(b"PK\x05\x06", 0, at)
-    if at < 0:
-        raise folder.refused(name, "the end of the zip archive is missing", _HINT)
-    _, disk, first_disk, here, entries, size_bytes, offset, _ = _END.unpack_from(tail, at)
-    closes = tail_start + at  # the directory ends here, unless a zip64 end stands between
-    if closes - start >= _LOCATOR.size + _END64.size:
-        locator = folder.read(name, closes - _LOCATOR.size, _LOCATOR.size)
-        if locator[:4] == b"PK\x06\x07":
-            closes, disk, first_disk, here, entries, size_bytes, offset = _end64(folder, name, start, locator, closes)
-    if disk or first_disk or here != entries:
-        raise folder.refused(name, "a zip archive over several files", "only single archives are read")
-    if start + offset + size_bytes != closes:
-        raise folder.refused(name, "the zip archive's directory is not where its end says", _HINT)
-    if entries > MOST_RECORDS or size_bytes > LARGEST_DIRECTORY or entries * _ENTRY.size > size_bytes:
-        message = f"a zip directory of {entries:,} records in {size_bytes:,} bytes"
-        raise folder.refused(name, message, f"at most {MOST_RECORDS:,} records are read")
-    return _Directory(start + offset, size_bytes, entries)
-
-
-def _end64(
-    folder: CheckpointFolder, name: str, start: int, locator: bytes, closes: int
-) -> tuple[int, int, int, int, int, int, int]:
-    """The zip64 end: its place, two disk numbers, entries here and in all, size and offset of the directory."""
-    at = start + _LOCATOR.unpack(locator)[2]
-    if not start <= at <= closes - _LOCATOR.size - _END64.size:
-        raise folder.refused(name, "the zip64 end of the archive is not where it should be", _HINT)
-    end = _END64.unpack(folder.read(name, at, _END64.size))
-    if end[0] != b"PK\x06\x06" or at + 12 + end[1] != closes - _LOCATOR.size:
-        raise folder.refused(name, "the zip64 end of the archive is damaged", _HINT)
-    return at, *end[4:10]
-
-
-def _entries(folder: CheckpointFolder, name: str, directory: _Directory, start: int) -> Iterator[_Entry]:
+def _entries(folder: CheckpointFolder, name: str, directory: Directory, start: int) -> Iterator[_Entry]:
     data = folder.read(name, directory.offset, directory.size_bytes)
     at = 0
     for _ in range(directory.entries):
         if at + _ENTRY.size > len(data):
-            raise folder.refused(name, "the zip directory ends within a record", _HINT)
+            raise folder.refused(name, "the zip directory ends within a record", DAMAGED)
         fields = _ENTRY.unpack_from(data, at)
         lengths = fields[10:13]
         following = at + _ENTRY.size + sum(lengths)
         if fields[0] != b"PK\x01\x02" or following > len(data):
-            raise folder.refused(name, "the zip directory is damaged", _HINT)
+            raise folder.refused(name, "the zip directory is damaged", DAMAGED)
         names = at + _ENTRY.size
         extra = data[names + lengths[0] : names + lengths[0] + lengths[1]]
         found = _entry(folder, name, fields, data[names : names + lengths[0]], extra)
         yield found._replace(header=start + found.header)
         at = following
     if at != len(data):
-        raise folder.refused(name, "the zip directory is longer than its records", _HINT)
+        raise folder.refused(name, "the zip directory is longer than its records", DAMAGED)
 
 
 def _entry(folder: CheckpointFolder, name: str, fields: tuple[int, ...], raw_name: bytes, extra: bytes) -> _Entry:
@@ -188,7 +135,7 @@ def _entry(folder: CheckpointFolder, name: str, fields: tuple[int, ...], raw_nam
     if _MARKED in (size, packed, header):
         size, packed, header = _extension(folder, name, extra, (size, packed, header))
     if disk not in (0, 0xFFFF) or (method == _STORED and packed != size):
-        raise folder.refused(name, f"the record {_shown(record)} contradicts itself", _HINT)
+        raise folder.refused(name, f"the record {_shown(record)} contradicts itself", DAMAGED)
     return _Entry(record, raw_name, header, size, packed, crc, method == _DEFLATED)
 
 
@@ -196,7 +143,7 @@ def _name(folder: CheckpointFolder, name: str, raw: bytes) -> str:
     try:
         found = raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise folder.refused(name, "a record of the archive has a name that is not UTF-8", _HINT) from None
+        raise folder.refused(name, "a record of the archive has a name that is not UTF-8", DAMAGED) from None
     parts = found.split("/")
     if not found or len(raw) > _LONGEST_NAME or ".." in parts or parts[0] == "" or "\0" in found or "\\" in found:
         message = f"the archive names a record {_shown(found)}"
@@ -218,16 +165,16 @@ def _extension(folder: CheckpointFolder, name: str, extra: bytes, values: tuple[
                 size, packed, header = (next(rest) if value == _MARKED else value for value in values)
                 return size, packed, header
         at += 4 + length
-    raise folder.refused(name, "a record of the archive lacks its 64-bit sizes", _HINT)
+    raise folder.refused(name, "a record of the archive lacks its 64-bit sizes", DAMAGED)
 
 
-def _check_apart(folder: CheckpointFolder, name: str, entries: list[_Entry], directory: _Directory) -> None:
+def _check_apart(folder: CheckpointFolder, name: str, entries: list[_Entry], directory: Directory) -> None:
     """Raise where records lie over each other or over the directory: what small bombs are made of."""
     ordered = sorted(entries, key=lambda entry: entry.header)
     ends = [entry.header + _LOCAL.size + len(entry.raw_name) + entry.packed_bytes for entry in ordered]
     for end, (entry, following) in zip(ends, pairwise([*ordered, None]), strict=True):
         if entry is not None and end > (directory.offset if following is None else following.header):
-            raise folder.refused(name, f"the record {_shown(entry.name)} lies over what follows it", _HINT)
+            raise folder.refused(name, f"the record {_shown(entry.name)} lies over what follows it", DAMAGED)
 
 
 def _record(folder: CheckpointFolder, name: str, entry: _Entry, limit: int) -> Record:
@@ -235,10 +182,10 @@ def _record(folder: CheckpointFolder, name: str, entry: _Entry, limit: int) -> R
     local = folder.read(name, entry.header, _LOCAL.size + len(entry.raw_name))
     fields = _LOCAL.unpack_from(local)
     if fields[0] != b"PK\x03\x04" or local[_LOCAL.size :] != entry.raw_name or fields[9] != len(entry.raw_name):
-        raise folder.refused(name, f"the record {_shown(entry.name)} is not where the directory says", _HINT)
+        raise folder.refused(name, f"the record {_shown(entry.name)} is not where the directory says", DAMAGED)
     offset = entry.header + len(local) + fields[10]
     if offset + entry.packed_bytes > limit:
-        raise folder.refused(name, f"the record {_shown(entry.name)} goes on into the directory", _HINT)
+        raise folder.refused(name, f"the record {_shown(entry.name)} goes on into the directory", DAMAGED)
     return Record(offset, entry.size_bytes, entry.crc, entry.packed_bytes, entry.deflated)
 
 
@@ -251,14 +198,14 @@ def _inflated(folder: CheckpointFolder, name: str, record: Record, packed: Itera
             try:
                 found = unpacker.decompress(data, min(_PIECE, left + 1))
             except zlib.error:
-                raise folder.refused(name, "a packed record cannot be unpacked", _HINT) from None
+                raise folder.refused(name, "a packed record cannot be unpacked", DAMAGED) from None
             left -= len(found)
             if left < 0:
-                raise folder.refused(name, "a packed record holds more than the archive says", _HINT)
+                raise folder.refused(name, "a packed record holds more than the archive says", DAMAGED)
             yield found
             data = unpacker.unconsumed_tail
     if left or not unpacker.eof:
-        raise folder.refused(name, "a packed record holds less than the archive says", _HINT)
+        raise folder.refused(name, "a packed record holds less than the archive says", DAMAGED)
 
 
 def _shown(name: str) -> str:

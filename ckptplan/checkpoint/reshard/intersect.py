@@ -10,7 +10,8 @@ import numpy as np
 from ckptplan.checkpoint.manifest import Ints
 from ckptplan.errors import InputError
 
-MOST_CANDIDATES = 1 << 31  # of one tensor: shards that overlap along every single axis without any order
+MOST_CANDIDATES = 1 << 28  # of one tensor: boxes that overlap along every single axis, in no order; some seconds
+MOST_PAIRS = 1 << 24  # overlaps of one tensor: 1 GB
 _BLOCK = 1 << 22  # candidates that are looked at together
 
 
@@ -41,9 +42,11 @@ def intersect(wanted_offsets: Ints, wanted_sizes: Ints, stored_offsets: Ints, st
     begins, ends = stored_offsets[stored], stored_offsets[stored] + stored_sizes[stored]
     sweeps = [_sweep(first[:, axis], last[:, axis], begins[:, axis], ends[:, axis]) for axis in range(axes)]
     order, low, high = min(sweeps, key=lambda sweep: int((sweep[2] - sweep[1]).sum()))
-    found = [
-        _checked(np.arange(*block), low, high, order, (first, last, begins, ends)) for block in _blocks(high - low)
-    ]
+    found: list[tuple[Ints, Ints]] = []
+    for block in _blocks(high - low):
+        found.append(_checked(np.arange(*block), low, high, order, (first, last, begins, ends)))
+        if sum(len(part[0]) for part in found) > MOST_PAIRS:
+            raise InputError(f"more than {MOST_PAIRS:,} reads of one tensor: the old cut and the new one cross")
     which, row = (np.concatenate([part[i] for part in found] or [low[:0]]) for i in (0, 1))
     offsets = np.maximum(first[which], begins[row])
     lengths = np.minimum(last[which], ends[row]) - offsets
@@ -74,7 +77,7 @@ def _blocks(counts: Ints) -> list[tuple[int, int]]:
     """Ranges of wanted boxes with so few candidates that they fit in memory."""
     total = int(counts.sum())
     if total > MOST_CANDIDATES:
-        raise InputError(f"the stored shards overlap in {total:,} ways along every axis", hint="ckptplan audit")
+        raise InputError(f"the boxes of shards and ranks meet {total:,} times along every axis: too many to try")
     sums = counts.cumsum()
     edges = np.searchsorted(sums, np.arange(_BLOCK, total + _BLOCK, _BLOCK), side="left") + 1
     edges = np.unique(np.concatenate([[0], np.minimum(edges, len(counts))]))

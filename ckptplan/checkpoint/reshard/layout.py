@@ -10,12 +10,14 @@ from ckptplan.checkpoint.manifest import Mesh
 from ckptplan.checkpoint.reshard.placement import Placements
 from ckptplan.errors import InputError, Problem
 
-MOST_RANKS = 1 << 20
+MOST_RANKS = 1 << 18
 MOST_AXES = 8  # of a mesh
 
 # From the slowest axis of the mesh to the fastest, as torch and torchtitan have them: neighbouring ranks differ in the
 # last one. Context-parallel ranks hold what their neighbours hold; where parameters are sharded over them too, as
-# torchtitan does, they count as fsdp ranks. With ep beside fsdp, what is no expert is sharded over fsdp alone.
+# torchtitan does, they count as fsdp ranks. With ep beside fsdp, what is no expert is sharded over fsdp alone; where it
+# is sharded over both, as torchtitan does, a layout file says so: "*.experts.*": ["S(1)", "S(0)"] and
+# "*": ["S(0)", "S(0)"].
 AXES = ("pp", "replicate", "fsdp", "ep", "cp", "tp")
 ALIASES = {
     "pipeline": "pp", "dp_replicate": "replicate", "replicas": "replicate", "hsdp": "replicate", "dp": "fsdp",

@@ -112,34 +112,39 @@ def fault_of(shape: tuple[int, ...], shards: Shards, stored: Stored, want: Wante
     The stored boxes lie within the tensor and none overlaps another; then a wanted box is whole if and only if the
     elements that are read of it are as many as it has.
     """
+    return fault_of_shards(shape, shards, stored) or hole(shards, want, reads)
+
+
+def fault_of_shards(shape: tuple[int, ...], shards: Shards, stored: Stored) -> str | None:
+    """Why elements could come from two shards or from outside, or None: that no element does is proved."""
     rows, cover = stored.shard_rows, stored.cover
     if cover.outside:
         return f"stored shard {_box(shards, int(rows[cover.outside[0]]))} is not within the tensor of shape {shape}"
     if cover.overlaps:
         first, second = (_box(shards, int(rows[row])) for row in cover.overlaps[0])
         return f"stored shards {first} and {second} overlap, so that some elements would be read twice"
-    if not cover.decided:
+    if cover.overlapping or not cover.decided:
         return "the stored shards are cut in too irregular a way to prove that they cover the tensor once"
-    number = len(want.shapes)
-    read = np.zeros(number, dtype=np.int64)
+    return None
+
+
+def hole(shards: Shards, want: Wanted, reads: Overlaps) -> str | None:
+    """What the first rank that lacks something lacks, or None: every element of every wanted box is read."""
+    read = np.zeros(len(want.shapes), dtype=np.int64)
     np.add.at(read, reads.classes, reads.elements)
-    short = np.flatnonzero(read != want.shapes.prod(axis=1, dtype=np.int64))
+    needed = want.shapes.prod(axis=1, dtype=np.int64)
+    short = np.flatnonzero(read != needed)
     if not len(short):
         return None
-    where = "in no shard" if (shards.files >= 0).all() else "in no file that is there"
-    return f"{_hole(want, int(short[0]), int(read[short[0]]))}, are stored {where}{_more(len(short) - 1)}"
-
-
-def _hole(want: Wanted, number: int, read: int) -> str:
-    ranks = want.ranks[want.classes == number]
-    needed = int(want.shapes[number].prod())
+    number = int(short[0])
+    rank = int(want.ranks[want.classes == number][0])
     box = int(np.searchsorted(want.box_classes, number))
-    box_text = span(want.offsets[box], want.sizes[box])
-    return f"{needed - read:,} of the {needed:,} elements that rank {int(ranks[0])} wants, {box_text}"
-
-
-def _more(boxes: int) -> str:
-    return f", and {boxes:,} other boxes are not whole" if boxes else ""
+    where = "in no shard" if (shards.files >= 0).all() else "in no file that is there"
+    more = f", and {len(short) - 1:,} other boxes are not whole" if len(short) > 1 else ""
+    return (
+        f"{int(needed[number] - read[number]):,} of the {int(needed[number]):,} elements that rank {rank} wants, "
+        f"{span(want.offsets[box], want.sizes[box])}, are stored {where}{more}"
+    )
 
 
 def _box(shards: Shards, row: int) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
 from ckptplan.checkpoint.reshard.boxes import unloadable
 from ckptplan.checkpoint.reshard.layout import Layout
-from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, stored_boxes
+from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of_shards, hole, overlaps, stored_boxes
 from ckptplan.checkpoint.reshard.placement import Placements
 from ckptplan.checkpoint.reshard.placing import Placed, is_pattern, place
 from ckptplan.checkpoint.reshard.totals import Totals, totals_of
@@ -108,10 +108,13 @@ def _planned(placed: Placed, layout: Layout) -> _Found | str:
             return f"torch would not load this: {reason}"
         want = wanted(shape, placements, layout.mesh, placed.only)
         stored = stored_boxes(shape, shards)
+        reason = fault_of_shards(shape, shards, stored)
+        if reason is not None:
+            return reason
         reads = overlaps(shape, shards, stored, want)
     except InputError as error:
         return error.problems[0].message
-    reason = fault_of(shape, shards, stored, want, reads)
+    reason = hole(shards, want, reads)
     return _Found(want, reads, stored.copies) if reason is None else reason
 
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.checkpoint.manifest import Ints, Mesh
-from ckptplan.checkpoint.reshard.boxes import boxes, coordinates, held_as_sharded
+from ckptplan.checkpoint.reshard.boxes import boxes, coordinates, held_as_sharded, order_of_cuts
 from ckptplan.checkpoint.reshard.placement import PartedShard, Placements, Replicate
+from ckptplan.errors import InputError
 
 Only = tuple[tuple[int, tuple[int, ...]], ...]  # axis of the mesh, and the places along it that hold the tensor
 
@@ -44,10 +45,12 @@ def wanted(shape: tuple[int, ...], placements: Placements, mesh: Mesh, only: Onl
     offsets, sizes = held.offsets[used], held.sizes[used]
     parted = [placement.axis for placement in cuts if isinstance(placement, PartedShard)]
     if parted:
+        if len(set(parted)) > 1 or order_of_cuts(cuts, part, parted[0]) is None:
+            raise InputError(f"parts along axis {parted[0]} and {', '.join(map(str, cuts))} together are no layout")
         pieces = held_as_sharded(shape[parted[0]], cuts, part, parted[0])
         return _parted(ranks, classes, (offsets, sizes), (pieces.starts[used], pieces.lengths[used]), parted[0])
     number = np.arange(len(used), dtype=np.int64)
-    return Wanted(ranks, classes, sizes, number, offsets, sizes, np.zeros_like(offsets))
+    return Wanted(ranks, classes, sizes, number, offsets, sizes, _nothing(offsets))
 
 
 @lru_cache(maxsize=256)
@@ -63,6 +66,11 @@ def _ranks(mesh: Mesh, cutting: tuple[int, ...], only: Only) -> tuple[Ints, Ints
         place = place * mesh.shape[axis] + places[ranks, axis]
     used, classes = np.unique(place, return_inverse=True)
     return ranks, classes.reshape(-1).astype(np.int64), used
+
+
+def _nothing(like: Ints) -> Ints:
+    """Zeros that take no memory."""
+    return np.broadcast_to(np.zeros((), dtype=np.int64), like.shape)
 
 
 def _parted(ranks: Ints, classes: Ints, whole: tuple[Ints, Ints], pieces: tuple[Ints, Ints], axis: int) -> Wanted:

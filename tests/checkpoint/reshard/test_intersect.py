@@ -9,6 +9,7 @@ import pytest
 
 from ckptplan.checkpoint.reshard import intersect as module
 from ckptplan.checkpoint.reshard.intersect import intersect
+from ckptplan.errors import InputError
 
 
 def every_pair(
@@ -40,6 +41,20 @@ def test_overlaps_are_those_of_trying_every_pair(axes: int, block: int, monkeypa
             for i, j, low, length in zip(found.wanted, found.stored, found.offsets, found.lengths, strict=True)
         } == every_pair(first, first_sizes, second, second_sizes)
         assert len(found.wanted) == len(set(zip(found.wanted.tolist(), found.stored.tolist(), strict=True)))
+
+
+def test_cuts_that_cross_too_often_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows against columns: as many overlaps as pairs, which is said before the memory is gone."""
+    number = np.arange(64)
+    rows, columns = np.stack([number, 0 * number], axis=1), np.stack([0 * number, number], axis=1)
+    boxes = rows, np.tile([1, 64], (64, 1)), columns, np.tile([64, 1], (64, 1))
+    assert len(intersect(*boxes).wanted) == 64 * 64
+    monkeypatch.setattr(module, "MOST_PAIRS", 4000)
+    with pytest.raises(InputError, match="more than 4,000 reads of one tensor"):
+        intersect(*boxes)
+    monkeypatch.setattr(module, "MOST_CANDIDATES", 4000)
+    with pytest.raises(InputError, match="meet 4,096 times"):
+        intersect(*boxes)
 
 
 def test_a_grid_costs_no_candidates_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,6 +189,13 @@ def test_absurd_shapes_are_refused_without_memory() -> None:
     assert found.totals.wanted_bytes.sum() == 16 << 40
 
 
+def test_hostile_boxes_are_refused_before_they_are_matched() -> None:
+    """Twenty thousand shards that all overlap: an error within a second, not 400 million pairs."""
+    number = 20_000
+    stored = [Shard((n % 7, 0), (100 - n % 11, 4), 0) for n in range(number)]
+    assert "overlap" in refused([boxed((200, 4), *stored)], "16384").problems[0].message
+
+
 def test_a_flat_range_is_read_once_by_a_rank_however_many_boxes_it_takes() -> None:
     """ZeRO keeps ranges: elements 5 to 19 of a tensor [6, 4] are a part of row 1, rows 2 to 4 and none of row 5."""
     tensor = saved_flat("w", (6, 4), [5, 20])
@@ -223,6 +230,22 @@ def test_gate_and_up_projection_in_one_tensor_are_cut_each() -> None:
         each = slice(4 * rank, 4 * rank + 4)
         assert np.array_equal(own[rank], np.concatenate([whole[:, :12][:, each], whole[:, 12:][:, each]], axis=1))
     assert found.totals.wanted_bytes.tolist() == [4 * (2 * 8 * 4 + 2 * 4 * 4)] * 3
+
+
+@pytest.mark.parametrize("placements", [["P(0, 2)", "P(1, 2)"], ["_S(0, 3)", "P(0, 2)"]])
+def test_parts_that_cannot_be_are_refused(placements: list[str]) -> None:
+    """Parts along two axes, and a strided cut of parts that nothing makes."""
+    with pytest.raises(InputError, match="together are no layout"):
+        plan(manifest([rows(8, 2)], 2), layout_of({"mesh": "fsdp=2,tp=2", "placements": {"w": placements}}))
+
+
+def test_parts_and_plain_cuts_combine() -> None:
+    """Fsdp strided over tp, whose ranks hold a piece of each half: every row once, in the order of the halves."""
+    layout = layout_of({"mesh": "fsdp=2,tp=2", "placements": {"w": ["_S(0, 2)", "P(0, 2)"]}})
+    part = plan(manifest([rows(8, 2)], 2), layout).parts[0]
+    own, wrong = loaded(part, stored_arrays(part.tensor, numbered((8, 4))))
+    assert wrong == 0
+    assert [(own[rank][:, 0] // 4).tolist() for rank in range(4)] == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
 def test_what_is_not_known_is_remarked() -> None:

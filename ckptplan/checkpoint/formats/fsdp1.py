@@ -17,10 +17,10 @@ from ckptplan.checkpoint.formats.steps import step_of
 from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest
 from ckptplan.errors import InputError
 
-MOST_RANKS = 1 << 20
+MOST_RANKS = 1 << 17
 FLAT = frozenset({"_flat_param", "flat_param"})  # the second before torch 2.0
 
-_RANKED = re.compile(r"(?P<stem>[^/]*?)(?P<mark>rank|shard)[_-]?(?P<rank>\d{1,6})(?P<rest>[^/]*)\.(?:pt|pth|bin|ckpt)")
+_RANKED = re.compile(r"(?P<stem>[^/]*?)(?P<mark>rank|shard)[_-]?(?P<rank>\d{1,5})(?P<rest>[^/]*)\.(?:pt|pth|bin|ckpt)")
 _WHY_NOT = (
     "flat vectors without a map of their parameters, padded to a multiple of the ranks: load it on as many ranks as"
     " saved it, and save a sharded state dict from there"

@@ -13,6 +13,7 @@ from ckptplan.checkpoint.formats.deepspeed.names import other_rank
 from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, Fragment, OptimizerPart, Shape
 from ckptplan.checkpoint.formats.deepspeed.placing import (
     NOWHERE,
+    Cut,
     Misplaced,
     Pieces,
     check_disjoint,
@@ -69,33 +70,36 @@ def add_partitions(found: Collected, partitions: Partitions) -> list[Fault]:
 
 
 class _Places:
-    """Where the vectors of one state begin in the files of all ranks."""
+    """Where the vectors of one state begin in the files of the ranks at hand."""
 
     def __init__(self, found: Collected, partitions: Partitions, slot: str) -> None:
-        groups = len(partitions.first.groups)
-        # A row more, for what no file holds: NOWHERE is the index of the last one.
-        self.begins = np.full((partitions.ranks + 1, groups), UNKNOWN, np.int64)
-        self.files = np.full((partitions.ranks + 1, groups), NOWHERE, np.int64)
-        dtypes: dict[str, None] = {}
-        for rank, part in partitions.parts.items():
-            for index, group in enumerate(part.groups):
+        self.present = np.array(sorted(partitions.parts), np.int64)
+        # A row more, the last one, for what no file holds.
+        grid = (len(self.present) + 1, len(partitions.first.groups))
+        self.begins = np.full(grid, UNKNOWN, np.int64)
+        self.files = np.full(grid, NOWHERE, np.int64)
+        self.dtype = "float32"
+        first = True
+        for row, rank in enumerate(self.present.tolist()):
+            for index, group in enumerate(partitions.parts[rank].groups):
                 stored = group.states.get(slot)
-                if stored is not None and next(iter(dtypes), stored.dtype) == stored.dtype:
-                    dtypes[stored.dtype] = None
-                    self.begins[rank, index] = stored.data_offset
-                    self.files[rank, index] = found.numbers[stored.file]
-        self.dtype = next(iter(dtypes), "float32")
+                if stored is None or not (first or stored.dtype == self.dtype):
+                    continue
+                self.dtype, first = stored.dtype, False
+                self.begins[row, index] = stored.data_offset
+                self.files[row, index] = found.numbers[stored.file]
 
     def shards(self, pieces: Pieces) -> Shards:
         """The pieces of one parameter as shards: ranges of its elements."""
         width = BITS[self.dtype] // 8
-        begins: Ints = self.begins[pieces.ranks, pieces.groups]
+        rows = np.where(pieces.ranks == NOWHERE, -1, np.searchsorted(self.present, pieces.ranks))
+        begins: Ints = self.begins[rows, pieces.groups]
         there = begins != UNKNOWN
         offsets = np.where(there, begins + pieces.starts * width, 0)
         return Shards(
             offsets=pieces.offsets[:, None],
             sizes=pieces.sizes[:, None],
-            files=self.files[pieces.ranks, pieces.groups],
+            files=self.files[rows, pieces.groups],
             item_offsets=offsets,
             item_bytes=np.where(there, pieces.sizes * width, 0),
             data_offsets=np.where(there, offsets, UNKNOWN),
@@ -111,35 +115,34 @@ def _sliced(partitions: Partitions, faults: list[Fault]) -> Placed:
     placed: Placed = {}
     for group in range(len(partitions.first.groups)):
         shapes = partitions.shapes[group] if group < len(partitions.shapes) else {}
-        lengths = [
-            partitions.parts[rank].groups[group].elements if rank in partitions.parts else 0
-            for rank in range(partitions.ranks)
-        ]
-        held = _held(partitions, group, shapes, lengths, faults)
+        lengths = {rank: part.groups[group].elements for rank, part in partitions.parts.items()}
+        cut = Cut(lengths, partitions.ranks)
+        held = _held(partitions, group, shapes, cut, faults)
+        begin = 0
         for name in dict.fromkeys([*shapes, *held]):
             rows = held.get(name, [])
             shape = shapes.get(name, (sum(one.number for _, one in rows),))
             try:
-                pieces = fragment_pieces(math.prod(shape), rows, lengths, partitions.ranks, group)
+                pieces = fragment_pieces(math.prod(shape), rows, cut, group, begin if name in shapes else None)
             except Misplaced as error:
                 faults.append(_misplaced(partitions, name, str(error)))
-                pieces = fragment_pieces(math.prod(shape), [], lengths, partitions.ranks, group)
+                pieces = fragment_pieces(math.prod(shape), [], cut, group)
             placed[name] = shape, pieces
+            begin += math.prod(shape)
     return placed
 
 
 def _held(
-    partitions: Partitions, group: int, shapes: dict[str, Shape], lengths: list[int], faults: list[Fault]
+    partitions: Partitions, group: int, shapes: dict[str, Shape], cut: Cut, faults: list[Fault]
 ) -> dict[str, list[tuple[int, Fragment]]]:
     """The fragments of every parameter of a group, by rank."""
     held: dict[str, list[tuple[int, Fragment]]] = {}
-    ordered: list[dict[str, Fragment]] | None = None
+    ordered: dict[int, dict[str, Fragment]] | None = None
     for rank in sorted(partitions.parts):
         part = partitions.parts[rank]
         fragments = part.groups[group].fragments
         if fragments is None:
-            # What is missing has the length of the others.
-            ordered = ordered or in_order(shapes, [length or max(lengths) for length in lengths])
+            ordered = ordered or in_order(shapes, cut)
             fragments = ordered[rank]
         try:
             check_disjoint(part.groups[group], fragments)

@@ -7,6 +7,7 @@ many pieces as there are ranks; piece r of all parameters follow each other in t
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +18,20 @@ from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, Fragment, Group,
 from ckptplan.checkpoint.manifest import Ints
 
 NOWHERE = -1
+
+Held = Sequence[tuple[int, Fragment]]  # rank and fragment, by rank
+
+
+class Cut(NamedTuple):
+    """How a group of stages 1 and 2 was cut: into equal partitions, of which some are at hand."""
+
+    lengths: dict[int, int]  # of the partitions at hand, by rank
+    ranks: int
+
+    @property
+    def whole(self) -> int:
+        """Length of a partition; the last one may be saved without its padding."""
+        return max(self.lengths.values(), default=0)
 
 
 class Pieces(NamedTuple):
@@ -33,7 +48,7 @@ class Misplaced(ValueError):  # noqa: N818 - becomes a fault of the parameter
     """A map that contradicts itself."""
 
 
-def by_fragments(total: int, found: Sequence[tuple[int, Fragment]], lengths: Sequence[int], ranks: int) -> list[int]:
+def by_fragments(total: int, found: Held, cut: Cut, usual: int | None = None) -> list[int]:
     """The first element of the parameter that each fragment holds.
 
     Parameters
@@ -42,26 +57,20 @@ def by_fragments(total: int, found: Sequence[tuple[int, Fragment]], lengths: Seq
         Elements of the parameter.
     found : sequence of (rank, fragment)
         Its fragments in the files at hand, by rank.
-    lengths : sequence of int
-        Length of the partition of each rank; 0 where the file is missing.
-    ranks : int
-        Partitions of the group.
+    cut : Cut
+        The partitions of the group.
+    usual : int, optional
+        Where in the group it begins if parameters follow each other in the order of their list.
 
     Notes
     -----
-    A fragment that begins within its partition begins the parameter; one that ends within it ends the parameter; one
-    that fills its partition lies as far from another as the ranks are apart.
+    A fragment that begins within its partition begins the parameter; one that ends within it ends the parameter; a
+    rank without any bounds it too. One that fills its partition between missing ranks is placed by the usual order,
+    which is that of DeepSpeed's own conversion to fp32.
     """
-    whole = max(lengths)
-    begin: int | None = None
-    for rank, one in found:
-        ends = one.start + one.number
-        if one.start > 0 or rank == 0 or (lengths[rank - 1] and (not found or found[0][0] == rank)):
-            begin = rank * whole + one.start
-        elif ends < lengths[rank] or rank == ranks - 1:
-            begin = rank * whole + ends - total
-        if begin is not None:
-            break
+    whole = cut.whole
+    told = (_begin(total, rank, fragment, found, cut) for rank, fragment in found)
+    begin = next((at for at in told if at is not None), usual)
     if begin is None:
         raise Misplaced("its place between the missing ranks is not known")
     offsets = [rank * whole + one.start - begin for rank, one in found]
@@ -75,11 +84,20 @@ def by_fragments(total: int, found: Sequence[tuple[int, Fragment]], lengths: Seq
     return offsets
 
 
-def fragment_pieces(
-    total: int, found: Sequence[tuple[int, Fragment]], lengths: Sequence[int], ranks: int, group: int
-) -> Pieces:
+def _begin(total: int, rank: int, one: Fragment, found: Held, cut: Cut) -> int | None:
+    """Where in the group the parameter begins, as far as one fragment tells."""
+    whole, end = cut.whole, one.start + one.number
+    first, last = found[0][0] == rank, found[-1][0] == rank
+    if one.start > 0 or rank == 0 or (first and cut.lengths.get(rank - 1)):
+        return rank * whole + one.start
+    if end < cut.lengths[rank] or rank == cut.ranks - 1 or (last and cut.lengths.get(rank + 1)):
+        return rank * whole + end - total
+    return None
+
+
+def fragment_pieces(total: int, found: Held, cut: Cut, group: int, usual: int | None = None) -> Pieces:
     """Pieces of one parameter of stages 1 and 2, with what the missing ranks held."""
-    offsets = by_fragments(total, found, lengths, ranks) if found else []
+    offsets = by_fragments(total, found, cut, usual) if found else []
     rows: list[tuple[int, int, int, int]] = []
     end = 0
     for offset, (rank, one) in zip(offsets, found, strict=True):
@@ -95,17 +113,21 @@ def fragment_pieces(
     return Pieces(firsts, sizes, places, starts, np.full(len(table), group, np.int64))
 
 
-def in_order(shapes: dict[str, Shape], lengths: Sequence[int]) -> list[dict[str, Fragment]]:
-    """Fragments of a group without a map: its parameters follow each other in order (before DeepSpeed 0.8)."""
-    bounds = [0, *np.cumsum(np.array(lengths, np.int64)).tolist()]
-    found: list[dict[str, Fragment]] = [{} for _ in lengths]
+def in_order(shapes: dict[str, Shape], cut: Cut) -> dict[int, dict[str, Fragment]]:
+    """Fragments of a group without a map, by rank: its parameters follow each other in order (before DeepSpeed 0.8)."""
+    found: dict[int, dict[str, Fragment]] = {rank: {} for rank in cut.lengths}
+    present = sorted(found)
     begin = 0
     for name, shape in shapes.items():
         end = begin + math.prod(shape)
-        for rank in range(len(lengths)):
-            first, last = max(begin, bounds[rank]), min(end, bounds[rank + 1])
+        at = bisect.bisect_left(present, begin // cut.whole) if cut.whole else len(present)
+        while at < len(present) and present[at] * cut.whole < end:
+            rank = present[at]
+            own = rank * cut.whole
+            first, last = max(begin, own), min(end, own + cut.lengths[rank])
             if first < last:
-                found[rank][name] = Fragment(first - bounds[rank], last - first)
+                found[rank][name] = Fragment(first - own, last - first)
+            at += 1
         begin = end
     return found
 

@@ -17,7 +17,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Mesh, Tensor
 from ckptplan.errors import InputError, printable
 
-MOST_RANKS = 1 << 20
+MOST_RANKS = 1 << 17
 
 MOST_SHOWN = 20
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import zlib
 from pathlib import Path
@@ -45,7 +46,7 @@ def file_table(names: list[str]) -> bytes:
 def key_columns(keys: list[bytes], common: list[int] | None = None) -> bytes:
     """Keys with what each shares with the one before left out."""
     shared = [0]
-    for before, key in zip(keys, keys[1:], strict=False):
+    for before, key in itertools.pairwise(keys):
         same = 0
         while same < min(len(before), len(key)) and before[same] == key[same]:
             same += 1

@@ -145,6 +145,7 @@ def _extract(asked: Asked, out: Path, keys: list[str] | None, kind: list[str] | 
     from ckptplan.cli.checkpoint_files import readable, refuse_inside, told
     from ckptplan.cli.checkpoint_options import kinds_named
     from ckptplan.cli.output import emit, text_as, warn
+    from ckptplan.cli.stopping import tidy
     from ckptplan.render import extract_report
 
     path, output = asked.path, asked.output
@@ -155,7 +156,8 @@ def _extract(asked: Asked, out: Path, keys: list[str] | None, kind: list[str] | 
     if output is not None and output.resolve() == out.resolve():
         raise UsageError(f"-o {output} is the file that --extract writes", hint="give another file with -o")
     tensors = chosen(manifest, keys or (), tuple(kinds_named(kind, "--kind")))
-    done = write(manifest, out, tensors)
+    with tidy():
+        done = write(manifest, out, tensors)
     text = text_as(
         format_,
         output,

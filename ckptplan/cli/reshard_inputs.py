@@ -102,7 +102,7 @@ def _refuse_contradictions(asked: Asked) -> None:
     if asked.path is not None and (asked.from_ is not None or asked.model is not None):
         option = "--from" if asked.from_ is not None else "--model"
         raise UsageError(f"PATH and {option} exclude each other", hint="a checkpoint says itself how it was saved")
-    if asked.path is None and (asked.from_ is None or asked.model is None):
+    if asked.path is None and asked.model is None:
         raise UsageError("no checkpoint", hint="give PATH, or --model SPEC --from LAYOUT for one that is not saved yet")
     if asked.sets and asked.spec is None and asked.model is None:
         raise UsageError("--set needs --spec or --model", hint="name the spec whose keys it sets")
@@ -145,12 +145,38 @@ def _from_model(asked: Asked) -> _Saved:
     from ckptplan.checkpoint.reshard.from_model import saved_as
     from ckptplan.checkpoint.reshard.layout import parse_layout
 
-    name, text = asked.model or "", asked.from_ or ""
-    layout = _option("--from", text, parse_layout)
+    name = asked.model or ""
+    given = None if asked.from_ is None else _option("--from", asked.from_, parse_layout)
     architecture, ledger, loaded = _architecture(asked, name)
+    layout = given or _layout_of_spec(loaded)
     manifest = saved_as(architecture, ledger, layout)
+    axes = zip(layout.mesh.names, layout.mesh.shape, strict=True)
+    saved_by = ",".join(f"{axis}={size}" for axis, size in axes)
     source = f"{printable(name)} ({ledger.name})"
-    return _Saved(manifest, source, layout.text, () if loaded is None else tuple(loaded.warnings), loaded)
+    return _Saved(manifest, source, saved_by, () if loaded is None else tuple(loaded.warnings), loaded)
+
+
+def _layout_of_spec(loaded: Spec | None) -> Layout:
+    """The layout that a spec describes, where it shards the parameters over all data-parallel ranks."""
+    from ckptplan.checkpoint.reshard.layout import parse_layout
+    from ckptplan.cost.scenario import Shard
+
+    hint = "give --from, such as --from pp=4,fsdp=16,tp=8"
+    if loaded is None:
+        raise UsageError("no layout of the run that would save", hint=hint)
+    layout = loaded.scenario.cluster.layout
+    if layout.shard not in (Shard.FSDP, Shard.HSDP, Shard.ZERO3) or layout.data % layout.expert:
+        raise UsageError(f"cluster.layout of the spec ({layout.shard}) has no place for single tensors", hint=hint)
+    sizes = {
+        "pp": layout.pipeline,
+        "replicate": layout.replicas,
+        "fsdp": layout.data // layout.expert,
+        "ep": layout.expert,
+        "cp": layout.context,
+        "tp": layout.tensor,
+    }
+    cut = [f"{axis}={size}" for axis, size in sizes.items() if size > 1 or axis == "fsdp"]
+    return parse_layout(",".join(cut))._replace(layers_per_stage=layout.layers_per_stage)
 
 
 def _architecture(asked: Asked, name: str) -> tuple[Architecture, Ledger, Spec | None]:

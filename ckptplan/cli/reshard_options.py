@@ -19,7 +19,12 @@ LayoutFileOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="The new layout with placements by key or pattern, YAML or JSON.")
 ]
 FromOption = Annotated[
-    str | None, typer.Option("--from", metavar="LAYOUT", help="With --model: the layout of the run that would save.")
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="LAYOUT",
+        help="With --model: the layout of the run that would save; by default that of the spec.",
+    ),
 ]
 ModelOption = Annotated[
     str | None, typer.Option(metavar="SPEC|CONFIG", help="A spec with an architecture, or the config.json of a model.")

@@ -103,6 +103,8 @@ def _facts(page: ReshardPage) -> Iterator[str]:
     if not page.runs.exact:
         checked = "" if page.saved_by is not None else ", which --rank N checks for one rank"
         yield f"requests for wanted bytes: stored shards are taken to be row-major{checked}"
+    if page.runs.packed:
+        yield "some items are compressed: of these a range cannot be read, only the whole"
     if page.one_rank is not None and page.one_rank.assumed is not None:
         yield f"places in files are not known for all reads: {printable(page.one_rank.assumed)}"
     if plan.left_out:

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -228,6 +230,44 @@ def test_bandwidths_come_from_a_spec_or_an_option(tell, config, tmp_path):
     assert ways["time_s"] == pytest.approx(ways["total_bytes"] / 1e3)
 
 
+def test_the_layout_of_a_spec_is_the_one_that_saves(tell, config, tmp_path):
+    """Where the spec shards the parameters; a config.json alone has no layout."""
+    spec = tmp_path / "run.yaml"
+    text = (
+        "cluster: {{gpus: 16, layout: {{data: 4, tensor: 2, pipeline: 2, shard: {}}}}}\n"
+        "model: {{config: config.json}}\nrestart: {{total: 5 min}}\nfailures: {{mtbf: 400 d}}\nsave: [{{name: a, mode: sharded, stall: 5 s}}]\n"
+    )
+    spec.write_text(text.format("fsdp"))
+    base = ("reshard", "--to", "4", "--format", "json", "--model")
+    by_spec = document(tell(*base, str(spec)))
+    assert by_spec["saved_by"] == "pp=2,fsdp=4,tp=2"
+    given = document(tell(*base, str(config), "--from", "pp=2,fsdp=4,tp=2"))
+    assert given["ranks"] == by_spec["ranks"]
+    spec.write_text(text.format("zero1"))
+    assert "no place for single tensors" in tell(*base, str(spec)).err
+    assert "no layout of the run that would save" in tell(*base, str(config)).err
+
+
+def test_a_signal_leaves_nothing_half_written(tmp_path):
+    """SIGTERM in the middle of a write: no file, nothing aside; the exit code is that of an interruption."""
+    program = (
+        "import os, signal, sys\n"
+        "from ckptplan.checkpoint import writing\n"
+        "from ckptplan.cli.edge import run\n"
+        "write = writing.SafetensorsWriter.write\n"
+        "def stopped(self, name, start, data):\n"
+        "    write(self, name, start, data)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "writing.SafetensorsWriter.write = stopped\n"
+        "sys.exit(run(sys.argv[1:]))\n"
+    )
+    out = tmp_path / "model.safetensors"
+    arguments = [sys.executable, "-c", program, "reshard", str(WHOLE), "--extract", str(out)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_global_batch_is_divided(tell):
     """Possible micro-batches, or the nearest numbers of ranks that have some."""
     found = document(tell("reshard", str(WHOLE), "--to", "4", "--global-batch", "24", "--format", "json"))
@@ -306,6 +346,7 @@ def test_what_is_asked_wrongly_is_one_clear_message(tell, tmp_path, monkeypatch,
         (("--from", "2", "--to", "2"), "no checkpoint"),
         (("--extract", "x.safetensors"), "--extract needs a checkpoint"),
         (("--model", "llama3-70b", "--from", "fsdp=2", "--to", "3"), "not the tensors"),
+        (("--model", "llama3-70b", "--to", "3"), "not the tensors"),
         (("--model", "no-such", "--from", "fsdp=2", "--to", "3"), "neither a file nor a shipped config"),
         (("--model", "no.json", "--from", "fsdp=2", "--to", "3"), "cannot be read"),
         (("--model", "llama3-70b", "--from", "fsdp=x", "--to", "3"), "--from fsdp=x"),

@@ -104,6 +104,7 @@ class RunCounts(NamedTuple):
 
     of_ranks: Ints
     exact: bool  # False: every stored shard is taken to be row-major
+    packed: bool = False  # some items are compressed: the whole of one counts as one run
 
 
 def count_runs(plan: Plan, most: int = MOST_LOOKED_INTO) -> RunCounts:
@@ -112,8 +113,8 @@ def count_runs(plan: Plan, most: int = MOST_LOOKED_INTO) -> RunCounts:
     places = Places(plan.manifest)
     if shards <= most:
         counts = _added(plan, lambda part: _looked(part, places))
-        if not places.assumed and not places.packed:
-            return RunCounts(counts, exact=True)
+        if not places.assumed:
+            return RunCounts(counts, exact=True, packed=places.packed)
     kept: dict[int, Ints] = {}
 
     def row_by_row(part: Part) -> Ints:
@@ -136,7 +137,7 @@ def _looked(part: Part, places: Places) -> Ints:
     counts = np.zeros(len(part.want.shapes), dtype=np.int64)
     found = part_reads(part, part.reads, places)
     for number, read in zip(part.reads.classes.tolist(), found, strict=True):
-        counts[number] += sum(run.times for run in read.runs or ())
+        counts[number] += 1 if read.runs is None else sum(run.times for run in read.runs)
     return counts
 
 

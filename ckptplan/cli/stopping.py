@@ -1,0 +1,33 @@
+"""A command that writes large files ends tidily: a signal that would end the program is an interruption."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+@contextmanager
+def tidy() -> Iterator[None]:
+    """While entered, SIGTERM and SIGHUP are as Ctrl-C: what was begun is removed on the way out."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        for number in _SIGNALS:
+            if before[number] is not signal.SIG_IGN:  # nohup
+                signal.signal(number, _interrupt)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

@@ -24,7 +24,8 @@ def layout_of(document: Mapping[str, Any]) -> Layout:
     ``mesh``: a short text, a mapping of axes to sizes in the order of the mesh, or a list of sizes with ``names``
     beside it. ``layers_per_stage``: a list of numbers. ``placements``: key or pattern -> null (whole on every rank), a
     list with one placement for each axis of the mesh, or a mapping of ``placements``, ``stages`` (of the pipeline that
-    hold it) and ``shape`` (that the run expects). The first entry that fits a key counts.
+    hold it) and ``shape`` (that the run expects). The first entry that fits a key counts. Patterns cut parameters and
+    their state; steps, buffers and the like are whole on every rank unless an entry names their key.
     """
     faults = _Faults()
     for key in document:

@@ -47,6 +47,7 @@ def place(manifest: Manifest, layout: Layout) -> Placing:
 
     A rule that fits the key comes first, then one that fits the parameter the state belongs to; what no rule fits is
     placed by name (`by_name`). State of another shape than its parameter follows it as far as it can (`follow`).
+    Steps, buffers and all else that does not lie on a mesh is whole, whatever a pattern says: a rule must name its key.
     """
     planned = [tensor for tensor in manifest.tensors if not _of_one_rank(tensor)]
     model = model_of(planned, layout)
@@ -113,9 +114,10 @@ def _placed(
     own, of_parameter = rules.of(tensor.key), rules.of(parameter)
     default, only, sure = names(parameter, shape)
     whole: Placements = (Replicate(),) * len(layout.mesh.shape)
-    if own is not None and own.placements is not None:
+    on_mesh = tensor.kind in SHARDED and bool(tensor.shape)
+    if own is not None and own.placements is not None and (on_mesh or not is_pattern(own.pattern)):
         placements, sure = own.placements, True
-    elif tensor.kind not in SHARDED or not tensor.shape or (tensor.kind is StateKind.OTHER and not tensor.parameter):
+    elif not on_mesh or (tensor.kind is StateKind.OTHER and not tensor.parameter):
         placements, sure = whole, True
     else:
         given = of_parameter.placements if of_parameter is not None else None

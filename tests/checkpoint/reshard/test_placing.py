@@ -69,6 +69,12 @@ def test_the_first_rule_that_fits_counts(rules: dict[str, list[str]], expected: 
     assert texts(placed(mesh=2, placements=rules))[0] == expected
 
 
+def test_a_pattern_for_all_cuts_what_lies_on_a_mesh() -> None:
+    """Steps, buffers and progress stay whole: only a rule of their own would cut them."""
+    found = texts(placed(mesh=2, placements={"layers.0.attention.rope.inv_freq": ["S(0)"], "*": ["S(0)"]}))
+    assert found == ["S(0)", "S(0)", "S(0)", "R", "S(0)", "S(0)", "R", "S(0)"]
+
+
 def test_brackets_of_a_pattern_are_no_classes_of_characters() -> None:
     """A key of a list, as some trainers write it."""
     key = "blocks[0].w"

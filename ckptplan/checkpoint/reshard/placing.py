@@ -115,8 +115,11 @@ def _placed(
     default, only, sure = names(parameter, shape)
     whole: Placements = (Replicate(),) * len(layout.mesh.shape)
     on_mesh = tensor.kind in SHARDED and bool(tensor.shape)
-    if own is not None and own.placements is not None and (on_mesh or not is_pattern(own.pattern)):
+    named = own is not None and not is_pattern(own.pattern)
+    if own is not None and own.placements is not None and (on_mesh or named):
         placements, sure = own.placements, True
+        if not named:
+            placements = follow(tensor.key, tensor.shape, shape, placements)
     elif not on_mesh or (tensor.kind is StateKind.OTHER and not tensor.parameter):
         placements, sure = whole, True
     else:

@@ -75,6 +75,13 @@ def test_a_pattern_for_all_cuts_what_lies_on_a_mesh() -> None:
     assert found == ["S(0)", "S(0)", "S(0)", "R", "S(0)", "S(0)", "R", "S(0)"]
 
 
+def test_a_pattern_cuts_a_factor_as_its_parameter() -> None:
+    """The row factor of a matrix cut along its columns is whole; a rule of its own would cut it."""
+    assert texts(placed(mesh=2, placements={"*": ["S(1)"]}))[1:3] == ["S(1)", "R"]
+    own = {f"optim.state.{W}.exp_avg_sq_row": ["S(0)"], "*": ["S(1)"]}
+    assert texts(placed(mesh=2, placements=own))[2] == "S(0)"
+
+
 def test_brackets_of_a_pattern_are_no_classes_of_characters() -> None:
     """A key of a list, as some trainers write it."""
     key = "blocks[0].w"

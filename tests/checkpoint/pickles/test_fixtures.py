@@ -31,11 +31,14 @@ def pickles(folder: Path) -> list[tuple[str, bytes]]:
 
 
 def items(path: Path) -> list[tuple[str, bytes]]:
-    """The data.pkl records of all archives in a file, found by the signature of protocol 2 behind their names."""
+    """The data.pkl records of all archives in a file, found by the signature of protocol 2 behind their names.
+
+    Archives within a text, where 0xC2 goes before it, are left out.
+    """
     data, found, at = path.read_bytes(), [], 0
     while (at := data.find(b"archive/data.pkl", at)) >= 0:
         start = data.find(b"\x80\x02", at, at + 200)
-        if start > 0 and data[at - 30 : at - 26] == b"PK\x03\x04":
+        if start > 0 and data[start - 1] != 0xC2 and data[at - 30 : at - 26] == b"PK\x03\x04":
             found.append((f"{path}@{start}", data[start:]))
         at += 1
     return found

@@ -54,7 +54,8 @@ _RUNNING_NAMES = frozenset(
     {
         "Popen", "__import__", "call", "check_call", "check_output", "compile", "delattr", "eval", "exec", "execfile",
         "execute", "fork", "getattr", "globals", "import_module", "load", "load_library", "loads", "locals", "open",
-        "popen", "read_pickle", "run", "run_module", "run_path", "runstring", "setattr", "spawn", "system", "unlink",
+        "_load_from_bytes", "popen", "read_pickle", "run",
+        "run_module", "run_path", "runstring", "setattr", "spawn", "system", "unlink",
     }
 )  # fmt: skip
 

@@ -16,7 +16,8 @@ HOSTILE = (
     ("torch.distributed.checkpoint.metadata", "os.system"), ("my.module", "Class.__init__"), ("types", "CodeType"),
     ("numpy.testing._private.utils", "runstring"), ("cloudpickle.cloudpickle", "_make_function"), ("timeit", "timeit"),
     ("commands", "getoutput"), ("", "x"), ("asyncio.subprocess", "create_subprocess_shell"), ("my", "eval"),
-    ("pathlib", "os.system"), ("datetime", "sys.exit"), ("torch.fx.graph_module", "reduce_graph_module"),
+    ("torch.storage", "_load_from_bytes"), ("pathlib", "os.system"),
+    ("datetime", "sys.exit"), ("torch.fx.graph_module", "reduce_graph_module"),
 )  # fmt: skip
 HONEST = (
     ("argparse", "Namespace"), ("collections", "OrderedDict"), ("transformers.training_args", "TrainingArguments"),

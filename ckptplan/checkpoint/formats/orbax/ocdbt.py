@@ -56,20 +56,26 @@ class _Budget:
             raise Malformed(f"more than {MOST_KEYS:,} keys or {MOST_DECODED_BYTES:,} bytes of nodes")
 
 
-def read_database(folder: CheckpointFolder, prefix: str) -> Store:
-    """Every key of the newest version of a database, with the place of its value."""
+class Database(NamedTuple):
+    """The newest version of a database."""
+
+    values: Store  # every key, with the place of its value
+    nodes: frozenset[str]  # files that hold nodes of its tree
+
+
+def read_database(folder: CheckpointFolder, prefix: str) -> Database:
+    """All keys of the newest version, without the values that do not stand in the nodes themselves."""
     name = prefix + "manifest.ocdbt"
     try:
         root, height = _newest(folder, prefix, name)
-        found: Store = {}
-        if root is not None:
-            _walk(folder, root, height, found)
-        return found
+        return Database({}, frozenset()) if root is None else _walk(folder, root, height)
     except Malformed as error:
         raise folder.refused(name, f"an OCDBT database that cannot be read: {error}", "is the copy complete?") from None
 
 
-def _walk(folder: CheckpointFolder, root: _Place, height: int, found: Store) -> None:
+def _walk(folder: CheckpointFolder, root: _Place, height: int) -> Database:
+    """Every node once, without recursion."""
+    found: Store = {}
     budget = _Budget()
     waiting = [(root, height, b"")]
     seen: set[_Place] = set()
@@ -89,6 +95,7 @@ def _walk(folder: CheckpointFolder, root: _Place, height: int, found: Store) -> 
             continue
         for child, key in zip(_references(cursor, files, len(keys)), keys, strict=True):
             waiting.append((child, level - 1, key))
+    return Database(found, frozenset(place.file for place in seen))
 
 
 def _newest(folder: CheckpointFolder, prefix: str, name: str) -> tuple[_Place | None, int]:

@@ -9,7 +9,7 @@ from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.orbax.arrays import Array, Unlike, zarr2_array, zarr3_array
 from ckptplan.checkpoint.formats.orbax.chunks import chunk_shards
 from ckptplan.checkpoint.formats.orbax.documents import parse_json
-from ckptplan.checkpoint.formats.orbax.ocdbt import read_database
+from ckptplan.checkpoint.formats.orbax.ocdbt import Database, read_database
 from ckptplan.checkpoint.formats.orbax.sharding import Layouts, cuts, read_layouts
 from ckptplan.checkpoint.formats.orbax.steps import TREE, Item
 from ckptplan.checkpoint.formats.orbax.stores import Store, plain_store, value_bytes
@@ -20,6 +20,7 @@ from ckptplan.errors import InputError
 MOST_DESCRIPTION_BYTES = 1_000_000
 MOST_CHUNKS = 8_000_000  # of all arrays
 _SHOWN = 3
+_ARRAYS = ("array", "jax.Array", "np.ndarray", "scalar")  # the first is our own word, the others are those of Orbax
 
 
 class Pytree(NamedTuple):
@@ -32,6 +33,7 @@ class Pytree(NamedTuple):
     objects: list[Object]
     arrays: dict[str, Array]  # by key of the tensor
     store: Store
+    nodes: frozenset[str]  # files of the database that hold its tree
     layouts: Layouts
     faults: list[Fault]
     remarks: list[str]
@@ -43,6 +45,7 @@ def read_pytree(folder: CheckpointFolder, item: Item, label: str, numbers: dict[
     name = item.prefix + TREE
     tree = read_tree(folder, name) if folder.has(name) else Tree((), True, True, 0)
     layouts = read_layouts(folder, item.prefix + "_sharding")
+    database = _store(folder, item, faults)
     found = Pytree(
         label,
         numbers,
@@ -50,7 +53,8 @@ def read_pytree(folder: CheckpointFolder, item: Item, label: str, numbers: dict[
         [],
         [],
         {},
-        _store(folder, item, faults),
+        database.values,
+        database.nodes,
         layouts,
         faults,
         list(layouts.remarks),
@@ -58,6 +62,8 @@ def read_pytree(folder: CheckpointFolder, item: Item, label: str, numbers: dict[
     if tree.odd:
         faults.append(Fault(Flaw.CORRUPT, f"{tree.odd} entries of the tree cannot be understood", name))
     described = _descriptions(folder, found.store, item.prefix, faults)
+    if sum(array.number for array, _ in described.values()) > MOST_CHUNKS:
+        raise folder.refused(name, f"more than {MOST_CHUNKS:,} chunks", "no checkpoint has so many")
     listed = {leaf.name: leaf for leaf in tree.leaves}
     for leaf in [*tree.leaves, *(Leaf(tuple(one.split(".")), None, "") for one in described if one not in listed)]:
         if leaf.name in described:
@@ -68,15 +74,15 @@ def read_pytree(folder: CheckpointFolder, item: Item, label: str, numbers: dict[
     return found._replace(tensors=_with_parameters(found.tensors))
 
 
-def _store(folder: CheckpointFolder, item: Item, faults: list[Fault]) -> Store:
+def _store(folder: CheckpointFolder, item: Item, faults: list[Fault]) -> Database:
     if not folder.has(item.prefix + "manifest.ocdbt"):
-        return plain_store(folder, item.prefix)
+        return Database(plain_store(folder, item.prefix), frozenset())
     try:
         return read_database(folder, item.prefix)
     except InputError as error:
         problem = error.problems[0]
         faults.append(Fault(Flaw.UNREADABLE, problem.message, item.prefix + "manifest.ocdbt", hint=problem.hint))
-        return {}
+        return Database({}, frozenset())
 
 
 def _descriptions(
@@ -104,8 +110,6 @@ def _add_tensor(found: Pytree, leaf: Leaf, array: Array, file: str) -> None:
     key = found.label + leaf.name
     if key in found.arrays:
         return
-    if sum(one.number for one in found.arrays.values()) + array.number > MOST_CHUNKS:
-        raise InputError(f"more than {MOST_CHUNKS:,} chunks in one checkpoint", hint="name a smaller checkpoint")
     shards, missing = chunk_shards(array, found.store, found.numbers, file)
     if missing and not found.fills_left_out:
         shown = ", ".join(missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
@@ -133,7 +137,7 @@ def _add_named(found: Pytree, leaf: Leaf) -> None:
 
 def _tell_unsized(found: Pytree, prefix: str) -> None:
     """What a reader of the report must know where arrays are known by name only."""
-    arrays = sum((entry.type or "").startswith("array") for entry in found.objects)
+    arrays = sum((entry.type or "").startswith(_ARRAYS) for entry in found.objects)
     if not arrays:
         return
     if any(fault.flaw is Flaw.UNREADABLE for fault in found.faults):

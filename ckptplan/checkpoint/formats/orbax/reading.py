@@ -119,7 +119,7 @@ def _object_key(item: Item, name: str, states: int) -> tuple[str, int | None]:
 
 def _files(folder: CheckpointFolder, trees: list[Pytree]) -> tuple[File, ...]:
     """Files with their roles. What every process wrote before the merge is dead where nothing refers to it."""
-    used = {value.file for tree in trees for value in tree.store.values()}
+    used = {value.file for tree in trees for value in tree.store.values()}.union(*(tree.nodes for tree in trees))
     unread = any(fault.flaw is Flaw.UNREADABLE for tree in trees for fault in tree.faults)
     found: list[File] = []
     for file in folder.files():

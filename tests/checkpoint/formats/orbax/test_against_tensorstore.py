@@ -21,7 +21,7 @@ def test_the_database_has_the_keys_and_values_of_tensorstore(name):
     """Every key, and every byte of its value."""
     store = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{FIXTURES / name}"}).result()
     folder = CheckpointFolder(FIXTURES / name)
-    found = read_database(folder, "")
+    found = read_database(folder, "").values
     assert {key: value_bytes(folder, value) for key, value in found.items()} == {
         key.decode(): store.read(key).result().value for key in store.list().result()
     }

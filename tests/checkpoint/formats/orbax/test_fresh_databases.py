@@ -47,7 +47,7 @@ def test_every_key_and_value_of_a_database(tmp_path, name, seed):
     for key in gone:
         del store[key]
     folder = CheckpointFolder(tmp_path)
-    found = {key: value_bytes(folder, value) for key, value in read_database(folder, "").items()}
+    found = {key: value_bytes(folder, value) for key, value in read_database(folder, "").values.items()}
     assert found == {key.decode(): store.read(key).result().value for key in store.list().result()}
     assert found
 
@@ -57,7 +57,7 @@ def test_an_empty_database(tmp_path):
     store = tensorstore.KvStore.open({"driver": "ocdbt", "base": f"file://{tmp_path}/"}).result()
     store["key"] = b"value"
     del store["key"]
-    assert read_database(CheckpointFolder(tmp_path), "") == {}
+    assert read_database(CheckpointFolder(tmp_path), "").values == {}
 
 
 DTYPES = ["float32", "bfloat16", "int32", "uint32", "float16", "bool", "uint8", "int64", "float8_e4m3fn", "complex64"]

@@ -187,6 +187,15 @@ def test_absurd_descriptions_are_faults_of_their_array(tmp_path, change, told):
     assert any(told in fault.message and fault.flaw is Flaw.UNREADABLE for fault in found.faults)
 
 
+def test_chunks_of_all_arrays_together_are_bounded(tmp_path):
+    """Each array has fewer than is too many, all together have more."""
+    held = write_step(tmp_path, {f"params.w{number}": np.zeros((2, 2), "i1") for number in range(9)})
+    for path in held.glob("*/.zarray"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "shape": [1_000_000, 1], "chunks": [1, 1]}))
+    with bounded(), pytest.raises(InputError, match="8,000,000 chunks"):
+        read(CheckpointFolder(tmp_path))
+
+
 def test_a_packed_bomb_stops_at_what_was_announced(tmp_path):
     """1 GB of zeros in a chunk that should have 16 bytes."""
     held = write_step(tmp_path, state())

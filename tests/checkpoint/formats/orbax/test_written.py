@@ -14,7 +14,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Manifest, Mesh
 from ckptplan.errors import InputError
 from tests.checkpoint.formats.deepspeed.truth import whole
-from tests.checkpoint.formats.orbax.written import Arrays, write_step, zarr_values
+from tests.checkpoint.formats.orbax.written import Arrays, interior, manifest, write_step, zarr_values
 
 
 def state() -> Arrays:
@@ -108,10 +108,29 @@ def test_chunks_left_out_as_fill_values_are_zeros(tmp_path):
     assert whole(manifest, bias) == expected.tobytes()
 
 
-def test_a_missing_array_is_told(tmp_path):
-    """An array that the tree lists and that no file holds."""
+def test_files_of_the_tree_are_referred_to(tmp_path):
+    """Those that hold nodes only, and not what lies beside them."""
+    held = write_step(tmp_path, state(), ocdbt=True)
+    data = (held / "d" / "0123456789abcdef").read_bytes()
+    node = interior([("", 0, 0)], "d/0123456789abcdef")
+    length = int.from_bytes(data[data.rindex(node[:4]) + 4 :][:8], "little")
+    (held / "d" / "root").write_bytes(data[-length:])
+    (held / "manifest.ocdbt").write_bytes(manifest("d/root", 0, length, 1))
+    (held / "d" / "left").write_bytes(data)
+    found = manifest_of(tmp_path)
+    assert found.faults == ()
+    assert len(found.tensors) == len(state())
+    assert [file.name for file in found.files if not file.referenced] == ["7/state/d/left"]
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_missing_array_is_told(tmp_path, older):
+    """An array that the tree lists and that no file holds; older versions note no written part."""
     held = write_step(tmp_path, state())
     shutil.rmtree(held / "rng")
+    if older:
+        text = (held / "_METADATA").read_text()
+        (held / "_METADATA").write_text(text.replace('"write_shape": [2, 3]', '"x": 1'))
     manifest = manifest_of(tmp_path)
     assert [fault.flaw for fault in manifest.faults] == [Flaw.MISSING_FILE]
     assert [entry.key for entry in manifest.objects] == ["rng"]

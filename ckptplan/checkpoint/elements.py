@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,14 @@ REAL_PARTS = {
     "complex64": "float32",
     "complex128": "float64",
 }
-_RANGE = {"float64": 1024, "float32": 128, "bfloat16": 128, "float16": 16}  # exponents of the largest numbers
+# The largest numbers; of FP8 they do not matter, since nothing is converted to it.
+_LARGEST = {
+    "float64": float.fromhex("0x1.fffffffffffffp1023"),
+    "float32": float.fromhex("0x1.fffffep127"),
+    "bfloat16": float.fromhex("0x1.fep127"),
+    "float16": 65504.0,
+}
+_DIGITS = {"float64": 53, "float32": 24, "bfloat16": 8, "float16": 11}
 _NARROW = np.uint32(0x8FFFE000)  # the bits of a float16, moved to those of a float32
 _REBIAS = np.float32(2.0**112)  # from the exponents of float16 to those of float32
 _HALF_INFINITY = 0x7C00
@@ -159,17 +167,16 @@ def _to_odd(values: Floats) -> NDArray[np.float32]:
 
 
 def can_overflow(dtype: str, to: str) -> bool:
-    """Whether one type holds numbers that another does not."""
+    """Whether one type holds numbers that another would round to infinity."""
     part, other = REAL_PARTS[dtype], REAL_PARTS[to]
-    return part != other and _RANGE.get(part, 17) > _RANGE.get(other, 9)
+    return _LARGEST.get(part, 0.0) > _LARGEST.get(other, math.inf)
 
 
 def overflows(values: Floats, dtype: str) -> NDArray[np.bool_]:
     """Which finite numbers a type would hold as infinite: from half a last place above its largest number on."""
-    largest = float(np.finfo(dtype).max) if dtype in ("float16", "float32") else float.fromhex("0x1.FEp127")
-    exponent, digits = {"float16": (16, 11), "float32": (128, 24), "bfloat16": (128, 8)}[dtype]
-    limit = largest + 2.0 ** (exponent - digits - 1)
-    return np.isfinite(values) & (np.abs(values) >= limit)
+    part = REAL_PARTS[dtype]
+    half_a_place = math.ulp(_LARGEST[part]) * 2.0 ** (52 - _DIGITS[part])
+    return np.isfinite(values) & (np.abs(values) >= _LARGEST[part] + half_a_place)
 
 
 @cache

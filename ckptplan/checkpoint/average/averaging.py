@@ -18,6 +18,7 @@ from ckptplan.checkpoint.average.running import Progress, Ran, run
 from ckptplan.checkpoint.average.weighting import Weighting
 from ckptplan.checkpoint.average.whole import refuse_damage
 from ckptplan.checkpoint.dtypes import BITS, size_bytes
+from ckptplan.checkpoint.elements import REAL_PARTS
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Manifest
 from ckptplan.checkpoint.writing import SafetensorsWriter
@@ -26,6 +27,8 @@ from ckptplan.errors import InputError, printable
 
 _NUMBERED = re.compile(r"(?:checkpoint|ckpt|step|global_step|iter|iteration)[-_]?(\d{1,15})\Z")
 _MOST_NAMED = 5
+# Types of counts, indices and flags, which the last checkpoint is right about; and of buffers, which a fact tells of.
+_COUNTED = frozenset({"int64", "int32", "int16", "uint64", "uint32", "uint16", "bool", *REAL_PARTS})
 AS_STORED = Choice()
 
 
@@ -68,7 +71,7 @@ def average(
     choice : Choice
         What is averaged, and in which type it is written.
     labels : sequence of str, optional
-        What the checkpoints are called in messages; by default their folders.
+        What the checkpoints are called in messages: the paths that were named; by default their files or folders.
     by_step : bool
         Put them in the order of their steps where all are known.
     shard_bytes : int
@@ -83,7 +86,7 @@ def average(
     """
     if len(manifests) < 2:
         raise InputError("one checkpoint has no mean", hint="name at least two checkpoints")
-    named = list(labels or (str(manifest.root) for manifest in manifests))
+    named = list(labels or (_label(manifest) for manifest in manifests))
     steps = [_step(manifest) for manifest in manifests]
     order = _order(steps) if by_step else list(range(len(steps)))
     manifests, named = [manifests[at] for at in order], [named[at] for at in order]
@@ -95,7 +98,8 @@ def average(
     matched = match(manifests, choice, named)
     for at, manifest in enumerate(manifests):
         refuse_damage(manifest, [one.tensors[at] for one in matched])
-    files, ran = _written(manifests, matched, weighting.weights, out, shard_bytes, progress)
+    inputs = [path for manifest, label in zip(manifests, named, strict=True) for path in _held(manifest, label)]
+    files, ran = _written(manifests, matched, weighting.weights, out, inputs, shard_bytes, progress)
     gram = np.sum([one.gram for one in ran if one.matched.kind is not StateKind.MASTER], axis=0)
     near = neighbourhood(gram, weighting, named, steps, [rate_of(manifest) for manifest in manifests])
     total = sum(size_bytes(one.dtype, one.tensors[-1].elements) for one in matched)
@@ -109,7 +113,7 @@ def average(
         None if out is None else Path(out),
         files,
         total,
-        (*facts, *_facts(ran), *near.facts),
+        (*facts, *_facts(ran), *_unmatched(manifests, matched, choice), *near.facts),
         (*_twice(manifests, named), *_foreign(manifests, named), *_doubts(ran, named), *near.warnings),
     )
 
@@ -119,6 +123,7 @@ def _written(  # noqa: PLR0917
     matched: Sequence[Matched],
     weights: Sequence[float],
     out: str | Path | None,
+    inputs: Sequence[Path],
     shard_bytes: int,
     progress: Progress | None,
 ) -> tuple[tuple[str, ...], list[Ran]]:
@@ -126,7 +131,6 @@ def _written(  # noqa: PLR0917
     if out is None:
         return (), run(manifests, matched, weights, None, progress)
     entries = [(one.name, one.dtype, one.tensors[-1].shape) for one in matched]
-    inputs = [path for manifest in manifests for path in _held(manifest)]
     with ExitStack() as stack:
         writer: SafetensorsWriter | ShardedSafetensorsWriter
         if str(out).endswith(".safetensors"):
@@ -138,9 +142,14 @@ def _written(  # noqa: PLR0917
     return (Path(out).name,) if isinstance(writer, SafetensorsWriter) else writer.files, ran
 
 
-def _held(manifest: Manifest) -> list[Path]:
+def _label(manifest: Manifest) -> str:
+    only = manifest.files[0].name if len(manifest.files) == 1 else ""
+    return str(manifest.root / only)
+
+
+def _held(manifest: Manifest, label: str) -> list[Path]:
     """What must not be written over or into: a folder, or the one file that a checkpoint is."""
-    if len(manifest.files) == 1 and manifest.root.is_dir():
+    if len(manifest.files) == 1 and os.path.realpath(label) != os.path.realpath(manifest.root):
         return [manifest.root / manifest.files[0].name]
     return [manifest.root]
 
@@ -188,10 +197,16 @@ def _facts(ran: Sequence[Ran]) -> Iterator[str]:
     taken = [one for one in ran if not one.matched.averaged]
     if taken:
         differ = [one.matched.name for one in taken if one.differs]
-        of_them = (
-            f"; {len(differ):,} of them differ: {_names(differ)}" if differ else ", which all checkpoints agree on"
-        )
-        yield f"{len(taken):,} buffers or tensors of whole numbers are taken from the last checkpoint{of_them}"
+        of_them = f"{len(differ):,} of them differ: {_names(differ)}" if differ else "all checkpoints agree on them"
+        yield f"not averaged but taken from the last checkpoint (buffers, whole numbers): {len(taken):,}; {of_them}"
+
+
+def _unmatched(manifests: Sequence[Manifest], matched: Sequence[Matched], choice: Choice) -> Iterator[str]:
+    """Masters that are there and could not be used."""
+    coarse = [m for m in matched if m.averaged and m.tensors[-1].kind is StateKind.PARAMETER and BITS[m.dtype] < 32]
+    there = all(any(tensor.kind is StateKind.MASTER for tensor in manifest.tensors) for manifest in manifests)
+    if choice.masters and coarse and there:
+        yield f"{len(coarse):,} parameters are averaged as stored: nothing tells which fp32 master is theirs"
 
 
 def _doubts(ran: Sequence[Ran], labels: Sequence[str]) -> Iterator[str]:
@@ -199,17 +214,20 @@ def _doubts(ran: Sequence[Ran], labels: Sequence[str]) -> Iterator[str]:
         strange = [one.matched.name for one in ran if one.not_finite[at]]
         if strange:
             number = sum(one.not_finite[at] for one in ran)
-            yield f"{printable(label)} holds {number:,} numbers that are infinite or NaN: {_names(strange)}"
+            yield f"{printable(label)} holds {number:,} numbers that are infinite or NaN, in {_names(strange)}"
     means = [one.matched for one in ran if one.matched.averaged]
     small = [one.name for one in means if one.tensors[0].dtype.startswith("float8")]
     if small:
         yield (
-            f"{len(small):,} tensors of FP8 are averaged as they are stored, which is right only where their scales are "
-            f"equal: {_names(small)}"
+            f"{len(small):,} tensors of FP8 are averaged as they are stored, which is right only where their scales "
+            f"are equal: {_names(small)}"
         )
-    whole = [one.matched.name for one in ran if one.differs and one.matched.kind is StateKind.PARAMETER]
-    if whole:
-        yield f"{len(whole):,} parameters of types without a mean differ and are taken from the last: {_names(whole)}"
+    packed = [m.name for m in (one.matched for one in ran if one.differs) if m.dtype not in _COUNTED]
+    if packed:
+        yield (
+            f"{len(packed):,} tensors whose types have no mean (quantized elements) differ, and are taken from the last: "
+            f"{_names(packed)}"
+        )
 
 
 def _names(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ckptplan.checkpoint.manifest import Tensor
 from ckptplan.errors import InputError, Problem, printable
@@ -69,4 +70,6 @@ def _shared_out(kinds: Sequence[Sequence[Problem]]) -> list[Problem]:
         for at, problems in enumerate(kinds):
             if counts[at] < len(problems) and sum(counts) < MOST:
                 counts[at] += 1
-    return [problem for problems, count in zip(kinds, counts, strict=True) for problem in problems[:count]]
+    shown = [problems[:count] for problems, count in zip(kinds, counts, strict=True)]
+    # A hint is said once for each kind of difference, behind the last of them.
+    return [replace(p, hint=None if p is not some[-1] else p.hint) for some in shown for p in some]

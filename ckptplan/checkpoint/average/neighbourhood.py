@@ -80,7 +80,7 @@ def neighbourhood(
 def _order(steps: Sequence[int | None]) -> Iterator[str]:
     known = [step for step in steps if step is not None]
     if any(later < earlier for earlier, later in pairwise(known)):
-        yield f"steps are not in the order of the run: {_listed(known)}; moves, and what is the last, assume that order"
+        yield f"steps are not in the order of the run, which moves assume: {_listed(known)}"
 
 
 def _identical(found: Geometry, labels: Sequence[str]) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _far(found: Geometry) -> Iterator[str]:
         lost = 1.0 - max(0.0, 1.0 - relative**2 / 4.0) ** 0.5
         yield (
             f"far apart: the last is {relative:.3g} of the norm of the parameters away from the first (above {FAR:g}); "
-            f"the mean of two weights that far apart, equally large, has a norm {100 * lost:.2g} % smaller, and nothing "
-            "says that the loss between them is low"
+            f"the mean of two weights that far apart, equally large, has a norm {100 * lost:.2g} % smaller, and "
+            "nothing says that the loss between them is low"
         )
 
 
@@ -123,7 +123,7 @@ def _different_rates(rates: Sequence[Rate]) -> Iterator[str]:
     known = [rate.highest for rate in rates if rate.highest is not None]
     if len(known) > 1 and max(known) > RATES_APART * min(known):
         yield (
-            f"learning rates differ: {_short(known)}; a checkpoint at a higher rate is noisier, and its weight does not "
+            f"learning rates differ: {_short(known)}; a checkpoint at a higher rate is noisier; its weight does not "
             "make up for that"
         )
 

@@ -103,8 +103,8 @@ class _Pass:
             for thread in threads:
                 while thread.is_alive():
                     thread.join(_WAIT_S)
-                    if progress is not None:
-                        progress("averaging", self._done_bytes, self._total_bytes)
+                    self._tell(progress)
+            self._tell(progress)
         finally:
             self._stop = True
             for thread in threads:
@@ -113,6 +113,10 @@ class _Pass:
         if self._failed is not None:
             raise self._failed
         return [tensor.ran() for tensor in self._tensors]
+
+    def _tell(self, progress: Progress | None) -> None:
+        if progress is not None:
+            progress("averaging", self._done_bytes, self._total_bytes)
 
     def _listed(self) -> Iterator[tuple[_Progressing, int, Block]]:
         for tensor in self._tensors:

@@ -41,6 +41,13 @@ def state_files(folder: CheckpointFolder, prefix: str) -> list[StateFile]:
     return sorted(found, key=lambda one: (one.mp, one.dp or 0, one.name))
 
 
+def other_files(folder: CheckpointFolder, prefix: str) -> list[str]:
+    """Files of pipeline layers and experts: states that no partition map knows."""
+    states = {one.name for one in state_files(folder, prefix)}
+    inside = (name for name in folder.sizes() if name.startswith(prefix) and "/" not in name[len(prefix) :])
+    return [name for name in inside if name.endswith("_states.pt") and name not in states]
+
+
 def other_rank(name: str, rank: int) -> str:
     """The name that the file of another data-parallel rank has."""
     return re.sub(r"zero_pp_rank_\d+_", f"zero_pp_rank_{rank}_", name, count=1)

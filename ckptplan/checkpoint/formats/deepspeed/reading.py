@@ -8,7 +8,7 @@ from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
 from ckptplan.checkpoint.formats.deepspeed.files import told_files
 from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, read_models
-from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_rank, state_files, tag_prefix
+from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_files, other_rank, state_files, tag_prefix
 from ckptplan.checkpoint.formats.deepspeed.partitions import Partitions, add_partitions
 from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, ModelPart, OptimizerPart, Reader, whole_number
 from ckptplan.checkpoint.formats.deepspeed.source import PartitionSource
@@ -22,6 +22,7 @@ MOST_RANKS = 1 << 17
 MOST_SHOWN = 20
 
 _UNKNOWN_AXES = "slices of tensor parallelism are told rank by rank: no file says along which axis they were cut"
+_FILE_BY_FILE = "told file by file, nothing maps their parameters to the partitions"
 _ONLY_MASTERS = "the weights are there as fp32 masters only: stage 3 stores no copy of 16 bits"
 
 
@@ -50,15 +51,22 @@ def read(folder: CheckpointFolder) -> Manifest:
     for mp in sorted({one.file.mp for one in models}):
         own = [one for one in models if one.file.mp == mp]
         add_model(found, own, _label(mp, len(model_parallel) > 1), ranks)
+    others = other_files(folder, prefix)
+    for name in others:
+        value = reader.value(name)
+        if value is not None:
+            found.add_state(name, f"{name.removeprefix(prefix)}:", (), value)
     manifest = _assembled(folder, prefix, found, models, optimizers)
     grid = (ranks, len(model_parallel))
     mesh = Mesh(grid, ("data parallel", "model parallel")) if grid[1] > 1 else Mesh(grid[:1], ("data parallel",))
-    remarks = (*manifest.remarks, _UNKNOWN_AXES) if grid[1] > 1 else manifest.remarks
+    remarks = list(manifest.remarks)
+    remarks += [_UNKNOWN_AXES] if grid[1] > 1 else []
+    remarks += [f"{len(others):,} files of pipeline layers or experts: {_FILE_BY_FILE}"] if others else []
     return manifest._replace(
         mesh=mesh,
         world_size=ranks * len(model_parallel),
         faults=(*reader.faults, *faults, *_absent_models(files, ranks)),
-        remarks=remarks,
+        remarks=tuple(remarks),
     )
 
 

@@ -11,7 +11,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Manifest, Mesh, Tensor
 from ckptplan.errors import InputError
 from tests.checkpoint.formats.deepspeed.truth import whole
-from tests.checkpoint.formats.deepspeed.written import SLOTS, Run, frozen_values, values_of, write
+from tests.checkpoint.formats.deepspeed.written import SLOTS, File, Run, frozen_values, values_of, write
 
 GROUPS = [
     {"embed.weight": (7, 5), "norm.weight": (5,), "scale": (), "head.weight": (11, 5)},
@@ -160,6 +160,20 @@ def test_a_tag_outside_of_the_folder_is_refused(tmp_path, tag):
     (tmp_path / "run" / "latest").write_text(tag)
     with pytest.raises(InputError, match="does not name a folder beside it"):
         read(CheckpointFolder(tmp_path / "run"))
+
+
+def test_files_of_pipeline_layers_are_told(tmp_path):
+    """Their tensors are parameters under the name of the file."""
+    folder = write(Run(1, 2, GROUPS, weights=False), tmp_path)
+    file = File()
+    file.write(folder / "layer_03-model_00-model_states.pt", {"attention.weight": file.stored(np.ones((2, 3), "f4"))})
+    (folder / "layer_04-model_00-model_states.pt").write_bytes(b"broken")
+    manifest = manifest_of(tmp_path)
+    layer = tensors_of(manifest)["layer_03-model_00-model_states.pt:attention.weight"]
+    assert layer.kind is StateKind.PARAMETER
+    assert whole(manifest, layer) == np.ones((2, 3), "f4").tobytes()
+    assert [fault.file for fault in manifest.faults] == ["global_step5/layer_04-model_00-model_states.pt"]
+    assert any(remark.startswith("2 files of pipeline layers") for remark in manifest.remarks)
 
 
 def test_the_program_beside_it_is_listed_and_not_run(tmp_path):

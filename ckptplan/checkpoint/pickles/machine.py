@@ -62,7 +62,7 @@ class Machine:
                     else:
                         raise Refused(f"more than {self.limits.opcodes:,} opcodes", _TOO_MANY)
                 if position not in (end, ENDED):
-                    raise Refused("an opcode that goes on beyond the end of its frame or of the data")
+                    self.crossed(end)
             if position != ENDED:
                 raise Refused("the pickle ends without STOP", _CUT_OFF)
         except Refused as refused:
@@ -70,6 +70,10 @@ class Machine:
         except (struct.error, IndexError):
             raise self.error("an opcode takes more than the data or the stack hold", position, _CUT_OFF) from None
         return self.value
+
+    def crossed(self, end: int) -> NoReturn:
+        """An opcode goes on beyond one of the ends."""
+        raise Refused("an opcode that goes on beyond the end of the data", _CUT_OFF)
 
     def error(self, message: str, position: int, hint: str) -> InputError:
         """An error that names the file, the place and the opcode."""

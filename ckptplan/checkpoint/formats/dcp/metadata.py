@@ -29,23 +29,25 @@ def read_metadata(data: bytes, where: str) -> DcpMetadata:
     interpreted opcode by opcode.
     """
     check_length(data, where, LIMITS)
-    content = None
     if data[:2] in _PROTOCOL_4:
         with suppress(Unfit):
-            content = _leaping(data, where)
-    if content is None:
-        content = _understood(load_pickle(data, where, ALLOWED).value, where)
-    return assembled(content, where)
+            return _leaping(data, where)
+    return assembled(understood(load_pickle(data, where, ALLOWED).value, where), where)
 
 
-def _leaping(data: bytes, where: str) -> Content:
-    unframed_data = unframed(data)
-    machine = RecordMachine(unframed_data, where, ALLOWED, LIMITS)
-    value = machine.run(LEAPING, unframed_data.ends)
-    return _understood(value, where, Columns(machine))
+def _leaping(data: bytes, where: str) -> DcpMetadata:
+    whole = unframed(data)
+    machine = RecordMachine(whole, where, ALLOWED, LIMITS)
+    value = machine.run(LEAPING, whole.ends)
+    content = understood(value, where, Columns(machine))
+    found = assembled(content, where)
+    if found.entries < sum(len(table.keys) for table in content.storage.values()):
+        raise Unfit  # of two entries for the same key the later one counts, and columns do not keep their order
+    return found
 
 
-def _understood(value: Any, where: str, columns: Columns | None = None) -> Content:
+def understood(value: Any, where: str, columns: Columns | None = None) -> Content:
+    """The parts of a Metadata object, or the error that says why it is none."""
     try:
         return content_of(value, columns)
     except Unreadable as wrong:

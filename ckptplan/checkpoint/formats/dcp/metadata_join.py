@@ -27,15 +27,14 @@ def joined(chunk_keys: Ints, chunk_offsets: Ints, entry_keys: Ints, entry_offset
     wanted, there = codes[:chunks], codes[chunks:]
     order = np.argsort(there, kind="stable")
     ordered = there[order]
-    at = np.searchsorted(ordered, wanted)
-    found = at < len(ordered)
+    at = np.searchsorted(ordered, wanted, "right") - 1  # of several the last counts, as in a dict
+    found = at >= 0
     found[found] = ordered[at[found]] == wanted[found]
     entries = np.full(chunks, -1, np.int64)
     entries[found] = order[at[found]]
     repeated = np.sort(order[1:][ordered[1:] == ordered[:-1]])
-    met = np.zeros(len(there), bool)
+    met = np.isin(there, wanted) if len(repeated) else np.zeros(len(there), bool)
     met[entries[found]] = True
-    met[repeated] = True
     return Joined(entries, np.flatnonzero(~met), repeated, _seen_before(wanted))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -83,6 +83,12 @@ class RecordMachine(Machine):
     def place(self, position: int) -> int:
         """Where a position is in the file."""
         return self._unframed.place(position)
+
+    def crossed(self, end: int) -> NoReturn:
+        """An opcode goes across the end of a frame, which only some unpicklers mind."""
+        if end < len(self.data):
+            raise Unfit
+        super().crossed(end)
 
     def region(self, at: int) -> _Region:
         """A region that begins here."""

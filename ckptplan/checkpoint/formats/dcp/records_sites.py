@@ -30,7 +30,7 @@ class Sites:
 
     def __init__(self, data: bytes, words: Words, head: bytes, position: int) -> None:
         self.data, self.words = data, words
-        self.starts: Ints = _places(data, head[-4:], position) - (len(head) - 4)
+        self.starts: Ints = _heads(words, head, _places(data, head[-4:], position) - (len(head) - 4))
         number = len(self.starts)
         self.ends: Ints = np.zeros(number, np.int64)
         self.memos: Ints = np.zeros(number, np.int64)
@@ -83,6 +83,16 @@ class Sites:
         last = np.flatnonzero(read & ~goes_on)
         parts = (self.starts[first], first, last + 1, self.ends[last])
         return {at: Chain(*rest) for at, *rest in zip(*(part.tolist() for part in parts), strict=True)}
+
+
+def _heads(words: Words, head: bytes, starts: Ints) -> Ints:
+    """Those of some positions at which a head stands, so that no other ones come between records of a chain."""
+    starts = starts[(starts >= 0) & (starts + len(head) <= len(words))]
+    for first in range(0, len(head) - 4, 8):
+        piece = head[first : first + 8]
+        mask, wanted = np.uint64((1 << 8 * len(piece)) - 1), np.uint64(int.from_bytes(piece, "little"))
+        starts = starts[(words[starts + first] & mask) == wanted]
+    return starts
 
 
 def _places(data: bytes, four: bytes, position: int) -> Ints:

@@ -161,10 +161,10 @@ def _extract(asked: Asked, out: Path, keys: list[str] | None, kind: list[str] | 
     text = text_as(
         format_,
         output,
-        document=lambda: extract_report.extract_document(done, manifest, tensors),
+        document=lambda: extract_report.extract_document(done, manifest, path, tensors),
         sheets=lambda: [extract_report.extract_sheet(tensors)],
-        markdown=lambda: extract_report.markdown(done, manifest),
-        report=lambda screen: extract_report.report(done, manifest, screen),
+        markdown=lambda: extract_report.markdown(done, manifest, path),
+        report=lambda screen: extract_report.report(done, manifest, path, screen),
     )
     emit(text, output)
     warn(told(manifest, path))

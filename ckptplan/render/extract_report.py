@@ -29,12 +29,12 @@ def extract_sheet(tensors: Sequence[Tensor]) -> Sheet:
     return Sheet(_TENSORS, tuple((t.key, str(t.kind), t.dtype, list(t.shape), t.logical_bytes) for t in tensors))
 
 
-def extract_document(done: Extracted, manifest: Manifest, tensors: Sequence[Tensor]) -> dict[str, Any]:
+def extract_document(done: Extracted, manifest: Manifest, source: str, tensors: Sequence[Tensor]) -> dict[str, Any]:
     """The JSON document ``ckptplan.extract/1``."""
     return {
         "schema": "ckptplan.extract/1",
         "ckptplan": __version__,
-        "path": str(manifest.root),
+        "path": source,
         "format": str(manifest.format),
         "step": manifest.step,
         "output": str(done.path),
@@ -44,20 +44,20 @@ def extract_document(done: Extracted, manifest: Manifest, tensors: Sequence[Tens
     }
 
 
-def report(done: Extracted, manifest: Manifest, screen: Screen) -> str:
+def report(done: Extracted, manifest: Manifest, source: str, screen: Screen) -> str:
     """What was written, for people."""
-    return screen.lines([_answer(done, manifest), *_facts(done)])
+    return screen.lines([_answer(done, manifest, source), *_facts(done)])
 
 
-def markdown(done: Extracted, manifest: Manifest) -> str:
+def markdown(done: Extracted, manifest: Manifest, source: str) -> str:
     """The same as Markdown."""
-    return f"## {_answer(done, manifest)}\n" + "".join(f"\n{text}\n" for text in _facts(done))
+    return f"## {_answer(done, manifest, source)}\n" + "".join(f"\n{text}\n" for text in _facts(done))
 
 
-def _answer(done: Extracted, manifest: Manifest) -> str:
+def _answer(done: Extracted, manifest: Manifest, source: str) -> str:
     step = "" if manifest.step is None else f", step {manifest.step:,}"
     what = f"{quantity(done.tensors, 'tensor')}, {format_size(done.size_bytes)}"
-    return f"{printable(str(done.path))}: {what}, from {printable(str(manifest.root))} ({manifest.format}{step})"
+    return f"{printable(str(done.path))}: {what}, from {printable(source)} ({manifest.format}{step})"
 
 
 def _facts(done: Extracted) -> Iterator[str]:

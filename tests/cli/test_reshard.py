@@ -235,7 +235,8 @@ def test_the_layout_of_a_spec_is_the_one_that_saves(tell, config, tmp_path):
     spec = tmp_path / "run.yaml"
     text = (
         "cluster: {{gpus: 16, layout: {{data: 4, tensor: 2, pipeline: 2, shard: {}}}}}\n"
-        "model: {{config: config.json}}\nrestart: {{total: 5 min}}\nfailures: {{mtbf: 400 d}}\nsave: [{{name: a, mode: sharded, stall: 5 s}}]\n"
+        "model: {{config: config.json}}\nrestart: {{total: 5 min}}\n"
+        "failures: {{mtbf: 400 d}}\nsave: [{{name: a, mode: sharded, stall: 5 s}}]\n"
     )
     spec.write_text(text.format("fsdp"))
     base = ("reshard", "--to", "4", "--format", "json", "--model")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.manifest import Raw
 
 MOST_SPAN = 16 << 20  # bytes that are read in one piece, wanted or between those that are
+MOST_WASTE = 4  # times the bytes that are wanted of them
 
 
 def read_box(
@@ -19,9 +21,9 @@ def read_box(
     raw: Raw,
     src_offset: Sequence[int],
     length: Sequence[int],
-    into: NDArray[np.uint8],
+    into: NDArray[Any],
 ) -> None:
-    """Elements of a box into an array of its shape with one more axis, the bytes of an element.
+    """Elements of a box into an array of its shape.
 
     What lies between the elements is read along with them where a piece of the file holds both; a box whose elements
     lie far apart is divided along the axis whose steps are the widest, until each piece is small.
@@ -34,10 +36,10 @@ def read_box(
         Where the shard lies in it; not packed, elements of whole bytes.
     src_offset, length : sequence of int
         The box within the shard. [elements]
-    into : ndarray of uint8
-        Of shape (*length, bytes of an element).
+    into : ndarray
+        Of as many bytes for each element (`as_stored`).
     """
-    width = BITS[raw.dtype] // 8
+    width = into.itemsize
     todo = [(tuple(src_offset), tuple(length), into)]
     while todo:
         low, size, target = todo.pop()
@@ -45,18 +47,25 @@ def read_box(
             continue
         first = raw.offset + width * sum(a * s for a, s in zip(low, raw.strides, strict=True))
         span = width * (1 + sum((n - 1) * s for n, s in zip(size, raw.strides, strict=True)))
-        if span <= MOST_SPAN or math.prod(size) == 1:
-            data = np.frombuffer(read(first, span), dtype=np.uint8)
-            steps = (*(s * width for s in raw.strides), 1)
-            target[...] = np.lib.stride_tricks.as_strided(data, (*size, width), steps, writeable=False)
+        elements = math.prod(size)
+        if span <= min(MOST_SPAN, MOST_WASTE * elements * width) or elements == 1:
+            data = np.frombuffer(read(first, span), dtype=target.dtype)
+            steps = tuple(s * width for s in raw.strides)
+            target[...] = np.lib.stride_tricks.as_strided(data, size, steps, writeable=False)
             continue
         axis = max((a for a, n in enumerate(size) if n > 1), key=lambda a: raw.strides[a])
         todo += _halves(low, size, target, axis)
 
 
+def as_stored(dtype: str) -> np.dtype[Any]:
+    """Elements as plain bytes of the same number, for types that numpy does not have."""
+    width = BITS[dtype] // 8
+    return np.dtype(f"u{width}" if width <= 8 else f"V{width}")
+
+
 def _halves(
-    low: tuple[int, ...], size: tuple[int, ...], target: NDArray[np.uint8], axis: int
-) -> list[tuple[tuple[int, ...], tuple[int, ...], NDArray[np.uint8]]]:
+    low: tuple[int, ...], size: tuple[int, ...], target: NDArray[Any], axis: int
+) -> list[tuple[tuple[int, ...], tuple[int, ...], NDArray[Any]]]:
     """A box in two along one axis, the second half first: the first is taken next."""
     half = size[axis] // 2
     before = (slice(None),) * axis

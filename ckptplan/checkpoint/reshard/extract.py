@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Manifest, Mesh, Raw, Tensor
-from ckptplan.checkpoint.reshard.boxes_of_files import blocks, read_box
+from ckptplan.checkpoint.manifest import Manifest, Mesh, Tensor
 from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, stored_boxes
+from ckptplan.checkpoint.reshard.pieces import StoredShards, pieces
 from ckptplan.checkpoint.reshard.placement import Replicate
-from ckptplan.checkpoint.reshard.runs import row_major
-from ckptplan.checkpoint.reshard.stored_items import raw_of
 from ckptplan.checkpoint.reshard.wanted import wanted
 from ckptplan.checkpoint.writing import SafetensorsWriter
 from ckptplan.checkpoint.writing_header import Entry
@@ -83,7 +78,7 @@ def extract(
     inputs : sequence of Path
         What must not be overwritten beside the files of the checkpoint.
     block_bytes : int
-        At most so much is held of a tensor, unless it is stored packed: then one stored shard. [bytes]
+        At most so much is held of a tensor; 64 MiB if it is stored by columns, one shard if it is packed. [bytes]
 
     Returns
     -------
@@ -100,19 +95,29 @@ def extract(
     kind = SafetensorsWriter if single else ShardedSafetensorsWriter
     read = [*inputs, *_sources(manifest)]
     with _folder(manifest) as folder, kind(out, entries, {"format": "pt"}, read) as writer:
-        seen: dict[tuple[int, int], str] = {}
+        seen: dict[tuple[int, int, int], str] = {}
         shared = []
         for tensor, plan in zip(tensors, plans, strict=True):
-            raws = _Raws(manifest, folder, tensor)
-            for start, data in _pieces(tensor, plan, raws, block_bytes):
-                writer.write(tensor.key, start, data)
+            raws = StoredShards(manifest, folder, tensor)
+            _write(writer, tensor, pieces(tensor, plan, raws, block_bytes))
             first = raws.first()
             if first is not None and tensor.logical_bytes:
-                shared += [(seen[first], tensor.key)] if first in seen else []
-                seen.setdefault(first, tensor.key)
-        _refuse_changed(manifest, folder)
+                place = (*first, tensor.logical_bytes)
+                shared += [(seen[place], tensor.key)] if place in seen else []
+                seen.setdefault(place, tensor.key)
+        _refuse_changed(manifest, folder, tensors)
         writer.finish()
     return Extracted(out, len(tensors), sum(entry.size_bytes for entry in entries), tuple(shared))
+
+
+def _write(
+    writer: SafetensorsWriter | ShardedSafetensorsWriter,
+    tensor: Tensor,
+    pieces: Iterator[tuple[int, NDArray[np.uint8]]],
+) -> None:
+    """A function of its own, so that the room of one tensor is given back before that of the next is taken."""
+    for start, data in pieces:
+        writer.write(tensor.key, start, data)
 
 
 def _plan(tensor: Tensor) -> Overlaps:
@@ -137,107 +142,11 @@ def _folder(manifest: Manifest) -> CheckpointFolder:
     return CheckpointFolder(manifest.root, only)
 
 
-def _refuse_changed(manifest: Manifest, folder: CheckpointFolder) -> None:
-    for file in manifest.files:
+def _refuse_changed(manifest: Manifest, folder: CheckpointFolder, tensors: Sequence[Tensor]) -> None:
+    """Raise if a file that was read is not as long as when the checkpoint was listed."""
+    for number in sorted({int(number) for tensor in tensors for number in np.unique(tensor.shards.files)} - {-1}):
+        file = manifest.files[number]
         if folder.size(file.name) != file.size_bytes:
             said = f"had {file.size_bytes:,} bytes and now has {folder.size(file.name):,}"
             raise folder.refused(file.name, said, "is a save still running?")
         folder.unchanged(file.name)
-
-
-class _Raws:
-    """Where the shards of one tensor lie, each looked up once; those that are packed are read whole, one at a time."""
-
-    def __init__(self, manifest: Manifest, folder: CheckpointFolder, tensor: Tensor) -> None:
-        self._manifest, self._folder, self._tensor = manifest, folder, tensor
-        self._raws: dict[int, Raw] = {}
-
-    def raw(self, row: int) -> Raw:
-        """One shard; it must be what the metadata says."""
-        if row not in self._raws:
-            self._raws[row] = raw_of(self._manifest, self._tensor, row)
-        return self._raws[row]
-
-    def name(self, raw: Raw) -> str:
-        """The file of a shard."""
-        return self._manifest.files[raw.file].name
-
-    def first(self) -> tuple[int, int] | None:
-        """File and place of the first element, if it is known."""
-        found = next(iter(self._raws.values()), None)
-        return None if found is None or found.packed else (found.file, found.offset)
-
-    def box(self, row: int, src: Sequence[int], size: Sequence[int], into: NDArray[np.uint8]) -> None:
-        """A box of a shard; of a flat one the place of its first element in the range, and its size in the tensor."""
-        raw = self.raw(row)
-        if self._tensor.shards.flat:
-            width = BITS[raw.dtype] // 8
-            strides = row_major(self._tensor.shape)
-            raw = raw._replace(offset=raw.offset + src[0] * width, shape=tuple(size), strides=strides)
-            src = (0,) * len(size)
-        read_box(partial(self._folder.read, self.name(raw)), raw, src, size, into)
-
-    def whole(self, row: int) -> NDArray[np.uint8]:
-        """All bytes of a shard, its elements in row-major order."""
-        return self._manifest.source.read(self._tensor, row)
-
-
-def _pieces(tensor: Tensor, reads: Overlaps, raws: _Raws, block_bytes: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """The bytes of a tensor in pieces with their places in it: in order, or shard by shard if one is packed."""
-    rows = [int(row) for row in np.unique(reads.rows)]
-    if BITS[tensor.dtype] % 8 or any(raws.raw(row).packed for row in rows):
-        yield from _by_shards(tensor, reads, raws)
-    else:
-        yield from _by_blocks(tensor, reads, raws, block_bytes)
-
-
-def _by_blocks(
-    tensor: Tensor, reads: Overlaps, raws: _Raws, block_bytes: int
-) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    width = BITS[tensor.dtype] // 8
-    strides = np.array(row_major(tensor.shape), dtype=np.int64)
-    for low, size in blocks(tensor.shape, width, block_bytes):
-        block = np.empty((*size, width), dtype=np.uint8)
-        first = np.maximum(reads.dst, low)
-        last = np.minimum(reads.dst + reads.lengths, np.add(low, size))
-        for read in np.flatnonzero((first < last).all(axis=1)).tolist():
-            moved = first[read] - reads.dst[read]
-            if tensor.shards.flat:
-                src = [int(reads.src[read, 0] + moved @ strides)]
-            else:
-                src = (reads.src[read] + moved).tolist()
-            lengths = (last[read] - first[read]).tolist()
-            place = tuple(slice(a, a + n) for a, n in zip((first[read] - low).tolist(), lengths, strict=True))
-            raws.box(int(reads.rows[read]), src, lengths, block[place])
-        yield width * int(np.dot(low, strides)), block.reshape(-1)
-
-
-def _by_shards(tensor: Tensor, reads: Overlaps, raws: _Raws) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Each stored shard once; its boxes row by row of the tensor, joined where the tensor has them in one piece."""
-    bits = BITS[tensor.dtype]
-    strides = np.array(row_major(tensor.shape), dtype=np.int64)
-    for row in np.unique(reads.rows).tolist():
-        data = raws.whole(row)
-        own = tuple(tensor.shards.sizes[row].tolist())
-        inner = strides if tensor.shards.flat else np.array(row_major(own), dtype=np.int64)
-        for read in np.flatnonzero(reads.rows == row).tolist():
-            size = reads.lengths[read].tolist()
-            whole = tensor.shape if tensor.shards.flat else own
-            cut = _contiguous(size, whole, tensor.shape)
-            run = math.prod(size[cut:])
-            start = int(reads.src[read, 0]) if tensor.shards.flat else int(reads.src[read] @ inner)
-            at = int(reads.dst[read] @ strides)
-            for outer in np.ndindex(*size[:cut]):
-                a = (start + int(np.dot(outer, inner[:cut]))) * bits
-                b = (at + int(np.dot(outer, strides[:cut]))) * bits
-                if a % 8 or b % 8 or run * bits % 8:
-                    raise InputError(f"{printable(tensor.key)}: a cut between elements of {bits} bits splits a byte")
-                yield b // 8, data[a // 8 : (a + run * bits) // 8]
-
-
-def _contiguous(size: Sequence[int], *wholes: Sequence[int]) -> int:
-    """The first axis from which on a box is of one piece in all of the tensors it is a box of."""
-    axis = max(0, len(size) - 1)
-    while axis > 0 and all(size[axis] == whole[axis] for whole in wholes):
-        axis -= 1
-    return axis

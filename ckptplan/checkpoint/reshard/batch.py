@@ -15,7 +15,7 @@ from ckptplan.errors import InputError
 
 LARGEST_MICRO_BATCH = 4096  # sequences: more of them fit in no memory
 LARGEST_BATCH = 10**12
-LARGEST_SETTINGS = 64 << 20  # bytes of a file that is read for its settings
+MOST_TRIED = 3  # files: where one of many ranks does not say it, the others do not either
 
 
 class GlobalBatch(NamedTuple):
@@ -49,11 +49,15 @@ def recorded_batch(manifest: Manifest) -> GlobalBatch | None:
     None where none of them is there, or says it in full.
     """
     readers = {"common.pt": _megatron, "model_optim_rng.pt": _megatron, "training_args.bin": _trainer}
+    tried = 0
     for file in manifest.files:
         name = PurePosixPath(file.name).name
         reader = _deepspeed if name.endswith("_model_states.pt") else readers.get(name)
-        if reader is None or file.size_bytes > LARGEST_SETTINGS:
+        if reader is None:
             continue
+        tried += 1
+        if tried > MOST_TRIED:
+            break
         found = reader(_value(manifest, file.name), manifest, file.name)
         if found is not None and 0 < found.sequences <= LARGEST_BATCH:
             return found

@@ -84,7 +84,11 @@ def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
     known = _FORMATS.get(manifest.format)
     if known is None or (manifest.format is Format.DEEPSPEED and manifest.world_size == layout.ranks):
         return
-    yield NotCarried("all tensors", known[0], known[1], refuses=True)
+    universal = next((file.name for file in manifest.files if "_universal/" in file.name), None)
+    message, remedy = known
+    if manifest.format is Format.DEEPSPEED and universal is not None:
+        remedy = f"{universal.partition('/')[0]} is their universal form: plan and load that one"
+    yield NotCarried("all tensors", message, remedy, refuses=True)
 
 
 def _of_ranks(manifest: Manifest, layout: Layout, kind: StateKind, remedy: str) -> Iterator[NotCarried]:

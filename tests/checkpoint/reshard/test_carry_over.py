@@ -8,7 +8,7 @@ import pytest
 
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Mesh, Object, Shards, Tensor
+from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format, Manifest, Mesh, Object, Shards, Tensor
 from ckptplan.checkpoint.reshard.batch import GlobalBatch, batch_splits, recorded_batch
 from ckptplan.checkpoint.reshard.carry_over import data_parallel, not_carried_over
 from ckptplan.checkpoint.reshard.layout import parse_layout
@@ -107,6 +107,8 @@ def test_zero_loads_on_as_many_ranks_only() -> None:
     (refused,) = not_carried_over(zero, parse_layout("3"))
     assert refused.refuses
     assert "ds_to_universal" in refused.remedy
+    both = zero._replace(files=(File("global_step3_universal/zero/a/fp32.pt", 8),))
+    assert "global_step3_universal is" in not_carried_over(both, parse_layout("3"))[0].remedy
 
 
 def test_damage_refuses_and_foreign_code_does_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import StateKind
@@ -84,10 +85,11 @@ def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
     known = _FORMATS.get(manifest.format)
     if known is None or (manifest.format is Format.DEEPSPEED and manifest.world_size == layout.ranks):
         return
-    universal = next((file.name for file in manifest.files if "_universal/" in file.name), None)
     message, remedy = known
-    if manifest.format is Format.DEEPSPEED and universal is not None:
-        remedy = f"{universal.partition('/')[0]} is their universal form: plan and load that one"
+    if manifest.format is Format.DEEPSPEED:
+        with suppress(OSError):  # a folder that cannot be listed has none
+            for found in sorted(path.name for path in manifest.root.glob("*_universal") if path.is_dir()):
+                remedy = f"{found} is a universal form: plan and load that one"
     yield NotCarried("all tensors", message, remedy, refuses=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format, Manifest, Mesh, Object, Shards, Tensor
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Mesh, Object, Shards, Tensor
 from ckptplan.checkpoint.reshard.batch import GlobalBatch, batch_splits, recorded_batch
 from ckptplan.checkpoint.reshard.carry_over import data_parallel, not_carried_over
 from ckptplan.checkpoint.reshard.layout import parse_layout
@@ -100,14 +100,15 @@ def test_formats_that_cannot_be_resharded_refuse(format_: Format, word: str) -> 
     assert word in found[0].remedy
 
 
-def test_zero_loads_on_as_many_ranks_only() -> None:
+def test_zero_loads_on_as_many_ranks_only(tmp_path: Path) -> None:
     """ds_to_universal is the way to others."""
     zero = manifest(format=Format.DEEPSPEED, world_size=4)
     assert not_carried_over(zero, parse_layout("4")) == ()
     (refused,) = not_carried_over(zero, parse_layout("3"))
     assert refused.refuses
     assert "ds_to_universal" in refused.remedy
-    both = zero._replace(files=(File("global_step3_universal/zero/a/fp32.pt", 8),))
+    (tmp_path / "global_step3_universal").mkdir()
+    both = zero._replace(root=tmp_path)
     assert "global_step3_universal is" in not_carried_over(both, parse_layout("3"))[0].remedy
 
 

@@ -87,9 +87,10 @@ def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
         return
     message, remedy = known
     if manifest.format is Format.DEEPSPEED:
-        with suppress(OSError):  # a folder that cannot be listed has none
-            for found in sorted(path.name for path in manifest.root.glob("*_universal") if path.is_dir()):
-                remedy = f"{found} is a universal form: plan and load that one"
+        with suppress(OSError):  # what cannot be looked at is not there
+            universal = manifest.root.with_name(f"{manifest.root.name}_universal")  # beside the folder of the step
+            if universal.is_dir():
+                remedy = f"{universal.name} is its universal form: plan and load that one"
     yield NotCarried("all tensors", message, remedy, refuses=True)
 
 

@@ -108,7 +108,7 @@ def test_zero_loads_on_as_many_ranks_only(tmp_path: Path) -> None:
     assert refused.refuses
     assert "ds_to_universal" in refused.remedy
     (tmp_path / "global_step3_universal").mkdir()
-    both = zero._replace(root=tmp_path)
+    both = zero._replace(root=tmp_path / "global_step3")
     assert "global_step3_universal is" in not_carried_over(both, parse_layout("3"))[0].remedy
 
 

@@ -112,6 +112,9 @@ class TensorProperties:
     def __getstate__(self) -> tuple[Any, ...]:
         return self.dtype, STRIDED, False, _MEM_FORMAT_ENCODING(0), False
 
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.dtype = state[0]
+
 
 FLOAT32, STRIDED = Dtype("float32"), Layout()
 NAMED = {

@@ -10,8 +10,9 @@ import numpy as np
 
 from ckptplan.checkpoint.formats.dcp.metadata_names import CHUNK, INDEX, STORAGE
 from ckptplan.checkpoint.formats.dcp.records_frames import Unframed
+from ckptplan.checkpoint.formats.dcp.records_learning import shape_of
 from ckptplan.checkpoint.formats.dcp.records_lockstep import words_of
-from ckptplan.checkpoint.formats.dcp.records_shapes import GET1, GET4, MEMOIZE, Shape, shape_of
+from ckptplan.checkpoint.formats.dcp.records_shapes import GET1, GET4, MEMOIZE, Shape
 from ckptplan.checkpoint.formats.dcp.records_sites import Chain, Sites
 from ckptplan.checkpoint.pickles.limits import Limits
 from ckptplan.checkpoint.pickles.loading import OPERATIONS

@@ -225,8 +225,8 @@ def _doubts(ran: Sequence[Ran], labels: Sequence[str]) -> Iterator[str]:
     packed = [m.name for m in (one.matched for one in ran if one.differs) if m.dtype not in _COUNTED]
     if packed:
         yield (
-            f"{len(packed):,} tensors whose types have no mean (quantized elements) differ, and are taken from the last: "
-            f"{_names(packed)}"
+            f"{len(packed):,} tensors whose types have no mean (quantized elements) differ, and are taken from the "
+            f"last: {_names(packed)}"
         )
 
 

@@ -124,21 +124,21 @@ class _Pass:
                 yield tensor, number, block
 
     def _work(self) -> None:
-        kernels: dict[tuple[str, str], Kernel] = {}
+        own = _Own()
         try:
             while not self._stop:
                 with self._next:
                     task = next(self._tasks, None)
                 if task is None:
                     return
-                self._one(kernels, *task)
+                self._one(own, *task)
         except BaseException as error:
             self._stop = True
             self._failed = self._failed or error
 
-    def _one(self, kernels: dict[tuple[str, str], Kernel], tensor: _Progressing, number: int, block: Block) -> None:
+    def _one(self, own: _Own, tensor: _Progressing, number: int, block: Block) -> None:
         width = BITS[tensor.stored[0].dtype] // 8
-        raws = np.empty((len(self._sources), block.elements * width), dtype=np.uint8)
+        raws = own.raws(len(self._sources), block.elements * width)
         for source, stored, raw in zip(self._sources, tensor.stored, raws, strict=True):
             source.fill(stored, block, raw)
         matched = tensor.matched
@@ -146,11 +146,10 @@ class _Pass:
             out, start = raws[-1], block.start * width
             tensor.compare(raws)
         else:
-            to = size_bytes(matched.dtype, block.elements)
-            out, start = np.empty(to, dtype=np.uint8), size_bytes(matched.dtype, block.start)
-            kind = (tensor.stored[0].dtype, matched.dtype)
+            out = own.out(size_bytes(matched.dtype, block.elements))
+            start = size_bytes(matched.dtype, block.start)
+            kernel = own.kernel(tensor.stored[0].dtype, matched.dtype, self._weights)
             with self._computing:
-                kernel = kernels.get(kind) or kernels.setdefault(kind, Kernel(*kind, self._weights))
                 result = kernel.mean(raws, None if self._writer is None else out)
             if result.overflowed:
                 _refuse_overflow(matched, result.overflowed)
@@ -168,6 +167,33 @@ class _Pass:
 def _refuse_overflow(matched: Matched, number: int) -> None:
     said = f"{printable(matched.name)}: {number:,} numbers of the mean are too large for {matched.dtype}"
     raise InputError(said, hint="write bfloat16 or float32")
+
+
+class _Own:
+    """What one thread works with, kept from block to block: new memory has to be cleared by the system every time."""
+
+    def __init__(self) -> None:
+        self._raws: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._out: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._kernels: dict[tuple[str, str], Kernel] = {}
+
+    def raws(self, checkpoints: int, size: int) -> NDArray[np.uint8]:
+        """Room for a block of each checkpoint."""
+        if self._raws.size < checkpoints * size:
+            self._raws = np.empty(checkpoints * size, dtype=np.uint8)
+        return self._raws[: checkpoints * size].reshape(checkpoints, size)
+
+    def out(self, size: int) -> NDArray[np.uint8]:
+        """Room for a block of the result."""
+        if self._out.size < size:
+            self._out = np.empty(size, dtype=np.uint8)
+        return self._out[:size]
+
+    def kernel(self, dtype: str, to: str, weights: Sequence[float]) -> Kernel:
+        """The kernel for one type."""
+        if (dtype, to) not in self._kernels:
+            self._kernels[dtype, to] = Kernel(dtype, to, weights)
+        return self._kernels[dtype, to]
 
 
 class _Progressing:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ckptplan.checkpoint.formats.detect import read_manifest
-from tests.checkpoint.test_own_fixtures import whole
+from tests.checkpoint.shared_fixtures import digest
 
 torch = pytest.importorskip("torch")
 
@@ -59,7 +59,7 @@ def read(path: Path, prefix: str = "") -> dict[str, tuple[str, tuple[int, ...], 
         tensor.key.removeprefix(prefix): (
             tensor.dtype,
             tensor.shape,
-            hashlib.sha256(whole(manifest, tensor)).hexdigest(),
+            digest(manifest, tensor),
         )
         for tensor in manifest.tensors
     }

@@ -22,9 +22,9 @@ import pytest
 from ckptplan.checkpoint.audit.auditing import Depth, audit
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.errors import InputError
+from tests.checkpoint.mutations import mutated, read_all
+from tests.checkpoint.shared_fixtures import NAMES, OWN, folder_of
 
-OWN = Path(__file__).parent / "fixtures"
-SHARED = Path(__file__).parents[3] / "shared" / "fixtures" / "checkpoints"
 ROUNDS = 12  # parts of the work on one checkpoint, so that several processes share it
 PER_ROUND = 30
 DEPTHS = (Depth.METADATA, Depth.METADATA, Depth.ITEMS, Depth.METADATA, Depth.DATA)
@@ -72,8 +72,7 @@ def watched(seconds: int) -> Iterator[None]:
 
 def checkpoints() -> list[Path]:
     """Those of this project and, where they are at hand, all others."""
-    shared = sorted(path / "ckpt" for path in SHARED.glob("*") if (path / "ckpt").is_dir()) if SHARED.is_dir() else []
-    return [*sorted(path for path in OWN.iterdir() if path.is_dir()), *shared]
+    return [*sorted(path for path in OWN.iterdir() if path.is_dir()), *map(folder_of, NAMES)]
 
 
 def name_of(folder: Path) -> str:
@@ -86,63 +85,11 @@ def heads(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
 
 
-def mutated(data: bytes, draw: random.Random) -> bytes:
-    """One to four small changes of the kinds that break parsers."""
-    out = bytearray(data)
-    for _ in range(draw.randint(1, 4)):
-        at = _place(out, draw)
-        match draw.randrange(9):
-            case 0:
-                out[at : at + 1] = bytes([draw.randrange(256)])
-            case 1:
-                out[at : at + 1] = bytes([out[at] ^ (1 << draw.randrange(8))]) if at < len(out) else b""
-            case 2:
-                del out[at:]
-            case 3:
-                del out[at : at + draw.randint(1, 64)]
-            case 4:
-                out[at:at] = out[at : at + draw.randint(1, 64)]
-            case 5:
-                out[at : at + 4] = draw.choice((b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0", b"\0\0\0\x80"))
-            case 6:
-                out[at : at + 8] = draw.choice((b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\0" * 8, b"\1" + b"\0" * 7))
-            case 7:
-                out[at:at] = draw.choice((b"cos\nsystem\n", b"(", b"\x94", b"R", b"b", b"]", b"\x8c\x04evil", b'{"a":'))
-            case _:
-                other = draw.randrange(max(1, len(out)))
-                length = draw.randint(1, 32)
-                out[at : at + length] = out[other : other + length]
-        if not out:
-            return b""
-    return bytes(out)
-
-
-def _place(out: bytearray, draw: random.Random) -> int:
-    """Headers are at the front and indices at the end: these are hit more often than the middle."""
-    match draw.randrange(4):
-        case 0:
-            return draw.randrange(min(len(out), 400))
-        case 1:
-            return max(0, len(out) - 1 - draw.randrange(min(len(out), 400)))
-        case _:
-            return draw.randrange(len(out))
-
-
-def read_all(folder: Path, depth: Depth = Depth.METADATA) -> None:
+def ask(folder: Path, depth: Depth = Depth.METADATA) -> None:
     """What the commands do with a checkpoint, up to some of its data."""
     manifest = read_manifest(folder)
     audit(manifest, depth)
-    for tensor in manifest.tensors[:6]:
-        for row in range(min(2, tensor.shards.number)):
-            try:
-                manifest.source.read(tensor, row)
-            except InputError:
-                continue
-    for entry in manifest.objects[:6]:
-        try:
-            manifest.source.value(entry)
-        except InputError:
-            continue
+    read_all(manifest, manifest.tensors[:6], manifest.objects[:6], rows=2)
 
 
 @pytest.mark.parametrize("part", range(ROUNDS))
@@ -158,7 +105,7 @@ def test_a_changed_byte_gives_an_answer_or_one_error(
     files = heads(copy)
     assert files
     with suppress(InputError):
-        read_all(copy)  # all that is imported when needed is there before the watch begins
+        ask(copy)  # all that is imported when needed is there before the watch begins
     _seen.clear()
     said: list[str] = []
     for number in range(PER_ROUND):
@@ -167,7 +114,7 @@ def test_a_changed_byte_gives_an_answer_or_one_error(
         victim.write_bytes(mutated(original, draw))
         try:
             with watched(LONGEST_S):
-                read_all(copy, DEPTHS[number % len(DEPTHS)])
+                ask(copy, DEPTHS[number % len(DEPTHS)])
         except InputError as error:
             said += [problem.message for problem in error.problems]
         finally:
@@ -190,6 +137,6 @@ def test_the_watch_sees_what_it_must_not_miss(tmp_path: Path) -> None:
 
 def test_there_are_twenty_thousand_mutations() -> None:
     """Where all checkpoints are at hand."""
-    if not SHARED.is_dir():
+    if not NAMES:
         pytest.skip("only the checkpoints of the project are at hand")
     assert len(checkpoints()) * ROUNDS * PER_ROUND >= 20_000

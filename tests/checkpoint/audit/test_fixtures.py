@@ -1,32 +1,16 @@
 """Audits of real checkpoints of every format, against the answers of the libraries that wrote them."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ckptplan.checkpoint.audit.auditing import audit_path, verdict
 from ckptplan.checkpoint.audit.findings import Depth, Standing
 from ckptplan.checkpoint.audit.runs import audit_run, checkpoints_of
-from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
+from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN
 from ckptplan.checkpoint.manifest import Flaw
+from tests.checkpoint.shared_fixtures import COLLECTION, KINDS, NAMES, OWN, truth_of
 
-OWN = Path(__file__).parents[1] / "fixtures"
-SHARED = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
-NAMES = sorted(found.parent.name for found in SHARED.glob("*/truth.json"))
 ONE_EACH = [name for name in NAMES if not name.startswith("dcp-malicious-variants")]
 
-KINDS = {
-    "param": StateKind.PARAMETER,
-    "exp_avg": StateKind.FIRST_MOMENT,
-    "exp_avg_sq": StateKind.SECOND_MOMENT,
-    "optim_step": StateKind.OPTIMIZER_STEP,
-    "optim_hparams": StateKind.HYPERPARAMETERS,
-    "lr_scheduler": StateKind.SCHEDULER,
-    "train_progress": StateKind.PROGRESS,
-    "dataloader": StateKind.DATA_POSITION,
-    "rng": StateKind.RANDOM,
-}
 FLAWS = {
     "corrupt_metadata": Flaw.CORRUPT,
     "malicious_metadata": Flaw.FOREIGN_CODE,
@@ -48,12 +32,8 @@ FLAWS = {
 HARMLESS = {"unreferenced_files"}
 
 
-def _truth(name):
-    return json.loads((SHARED / name / "truth.json").read_text(encoding="utf-8"))
-
-
 def _audited(name, truth, **options):
-    path = SHARED / name / truth["root"]
+    path = COLLECTION / name / truth["root"]
     inside = checkpoints_of(path)
     # A run folder with one checkpoint leads to it; DeepSpeed's universal folder stands beside the one it is made from.
     tag = truth.get("universal_dir") or truth.get("tag")
@@ -62,9 +42,9 @@ def _audited(name, truth, **options):
 
 
 @pytest.mark.parametrize("name", ONE_EACH)
-def test_the_verdict_is_that_of_the_truth(name):
+def test_the_verdict_is_that_of_thetruth_of(name):
     """Whole where nothing was damaged; otherwise the flaw is that of the damage."""
-    truth = _truth(name)
+    truth = truth_of(name)
     damage = truth.get("damage", {}).get("type")
     found = _audited(name, truth, depth=Depth.DATA if damage in {"bitrot", "bad_crc"} else Depth.ITEMS)
     if damage is None or damage in HARMLESS:
@@ -75,10 +55,10 @@ def test_the_verdict_is_that_of_the_truth(name):
         assert verdict(found).startswith("not usable: ")
 
 
-@pytest.mark.parametrize("name", [name for name in ONE_EACH if "missing_for_exact_resume" in _truth(name)])
+@pytest.mark.parametrize("name", [name for name in ONE_EACH if "missing_for_exact_resume" in truth_of(name)])
 def test_what_is_missing_is_what_the_truth_says(name):
     """Of the states that every run needs, exactly these are absent, and these are there for these ranks only."""
-    truth = _truth(name)
+    truth = truth_of(name)
     found = _audited(name, truth)
     if not found.states:  # the metadata itself could not be read: nothing is known of the states
         assert truth["damage"]["type"] in {"corrupt_metadata", "malicious_metadata", "uncommitted"}
@@ -99,7 +79,7 @@ def test_what_is_missing_is_what_the_truth_says(name):
 def test_nothing_of_a_hostile_file_is_executed(name, tmp_path, monkeypatch):
     """Every variant of a hostile file gets a verdict, and the file that it would create never appears."""
     monkeypatch.chdir(tmp_path)
-    path = SHARED / name / "ckpt"
+    path = COLLECTION / name / "ckpt"
     inside = checkpoints_of(path)
     audits = [audit_path(path)] if inside is None else audit_run(path, inside).audits
     for found in audits:
@@ -108,10 +88,10 @@ def test_nothing_of_a_hostile_file_is_executed(name, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if _truth(name).get("damage", {}).get("type") in HARMLESS])
+@pytest.mark.parametrize("name", [name for name in NAMES if truth_of(name).get("damage", {}).get("type") in HARMLESS])
 def test_files_of_an_older_save_are_listed(name):
     """Nothing refers to them; the checkpoint is whole."""
-    truth = _truth(name)
+    truth = truth_of(name)
     assert list(_audited(name, truth).leftovers) == truth["damage"]["files"]
 
 

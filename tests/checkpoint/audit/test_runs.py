@@ -11,8 +11,8 @@ from ckptplan.checkpoint.audit.findings import Depth
 from ckptplan.checkpoint.audit.runs import NOT_THERE, audit_run, checkpoints_of, newest_first, step_named
 from ckptplan.checkpoint.kinds import StateKind
 from tests.checkpoint.made import complete
+from tests.checkpoint.shared_fixtures import OWN
 
-OWN = Path(__file__).parents[1] / "fixtures"
 TORCH = OWN / "torch-zip" / "checkpoint.pt"
 WEIGHTS = OWN / "safetensors-sharded"
 

@@ -10,7 +10,8 @@ from ckptplan.checkpoint.manifest import Format
 from tests.checkpoint.archives.torch_zip import saved
 from tests.checkpoint.formats.test_safetensors_header import save
 from tests.checkpoint.formats.test_trainer import RANDOM
-from tests.checkpoint.formats.truth import compare, folder_of, truth_of
+from tests.checkpoint.formats.truth import compare
+from tests.checkpoint.shared_fixtures import folder_of, truth_of
 
 
 def test_a_folder_is_read_as_its_libraries_read_it() -> None:

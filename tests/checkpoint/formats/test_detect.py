@@ -12,9 +12,8 @@ from ckptplan.checkpoint.manifest import Format
 from ckptplan.errors import InputError
 from tests.checkpoint.archives.torch_zip import saved
 from tests.checkpoint.formats.test_safetensors_header import save
-from tests.checkpoint.formats.truth import COLLECTION, KINDS, folder_of, truth_of
+from tests.checkpoint.shared_fixtures import KINDS, NAMES, OWN, folder_of, truth_of
 
-OWN = Path(__file__).parents[1] / "fixtures"
 FORMATS = {
     "accelerate": {Format.ACCELERATE},
     "torch-dcp": {Format.DCP},
@@ -30,7 +29,6 @@ FORMATS = {
     "torch-save": {Format.TORCH},
     "torch-save-legacy": {Format.TORCH_LEGACY},
 }
-NAMES = sorted(path.parent.name for path in COLLECTION.glob("*/truth.json"))
 
 
 @pytest.mark.parametrize("name", NAMES)

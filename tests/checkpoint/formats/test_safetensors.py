@@ -14,7 +14,8 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format
 from ckptplan.errors import InputError
 from tests.checkpoint.formats.test_safetensors_header import save, write
-from tests.checkpoint.formats.truth import COLLECTION, compare, folder_of, truth_of
+from tests.checkpoint.formats.truth import compare
+from tests.checkpoint.shared_fixtures import folder_of, needs_collection, truth_of
 
 
 @pytest.mark.parametrize("name", ["hf-safetensors-single", "hf-safetensors-sharded", "safetensors-dtypes"])
@@ -91,7 +92,7 @@ def test_what_an_index_names_and_is_not_there_is_said(tmp_path: Path) -> None:
     assert all("leads out of the folder" in fault.message for fault in manifest.faults[2:])
 
 
-@pytest.mark.skipif(not COLLECTION.is_dir(), reason="the collection of checkpoints is not at hand")
+@needs_collection
 def test_a_shard_that_was_not_copied_is_said(tmp_path: Path) -> None:
     """A real model without one of its seven files: how many tensors are lost, and the rest is there."""
     source = folder_of("hf-safetensors-sharded")

@@ -17,7 +17,8 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest
 from ckptplan.errors import InputError
 from tests.checkpoint.archives.torch_zip import Call, Name, Part, Storage, archive, legacy, saved, tensor
-from tests.checkpoint.formats.truth import compare, folder_of, truth_of
+from tests.checkpoint.formats.truth import compare
+from tests.checkpoint.shared_fixtures import folder_of, truth_of
 
 DATA = {"0": np.arange(24, dtype=np.float32).tobytes()}
 WEIGHT = tensor(Storage("float32", "0", 24), (4, 6), (6, 1))

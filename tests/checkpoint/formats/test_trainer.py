@@ -16,9 +16,9 @@ from ckptplan.checkpoint.manifest import Flaw, Format
 from ckptplan.errors import InputError
 from tests.checkpoint.archives.torch_zip import Call, Storage, saved, tensor
 from tests.checkpoint.formats.test_safetensors_header import save
-from tests.checkpoint.formats.truth import COLLECTION, compare, folder_of, truth_of
+from tests.checkpoint.formats.truth import compare
+from tests.checkpoint.shared_fixtures import OWN, folder_of, needs_collection, truth_of
 
-OWN = Path(__file__).parents[1] / "fixtures"
 BYTES = tensor(Storage("uint8", "0", 16), (16,), (1,))
 RANDOM = saved({"cpu": BYTES, "python": (3, (1, 2), None)}, {"0": bytes(16)})
 
@@ -156,7 +156,7 @@ def test_states_in_one_folder_know_their_parameters_in_another(tmp_path: Path) -
     }
 
 
-@pytest.mark.skipif(not COLLECTION.is_dir(), reason="the collection of checkpoints is not at hand")
+@needs_collection
 def test_a_folder_of_deepspeed_is_part_of_the_checkpoint(tmp_path: Path) -> None:
     """global_stepN within checkpoint-N, whose pointer is called latest."""
     folder = trainer(tmp_path / "checkpoint-3", {"global_step": 3})

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from ckptplan.checkpoint import dtypes
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
 from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.checkpoint.summary import by_kind
-
-COLLECTION = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
-KINDS = {
-    "param": StateKind.PARAMETER, "buffer": StateKind.BUFFER, "master_fp32": StateKind.MASTER,
-    "exp_avg": StateKind.FIRST_MOMENT, "exp_avg_sq": StateKind.SECOND_MOMENT, "optim_step": StateKind.OPTIMIZER_STEP,
-    "optim_hparams": StateKind.HYPERPARAMETERS, "lr_scheduler": StateKind.SCHEDULER,
-    "train_progress": StateKind.PROGRESS, "dataloader": StateKind.DATA_POSITION, "rng": StateKind.RANDOM,
-    "loss_scaler": StateKind.LOSS_SCALER, "fp8": StateKind.FP8, "other": StateKind.OTHER,
-}  # fmt: skip
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    """The right answers for one checkpoint; the test is skipped where the collection is not at hand."""
-    file = COLLECTION / name / "truth.json"
-    if not file.is_file():
-        pytest.skip("the collection of checkpoints is not at hand")
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
-
-
-def folder_of(name: str) -> Path:
-    """The folder that is given to the reader."""
-    return COLLECTION / name / "ckpt"
+from tests.checkpoint.shared_fixtures import KINDS, missing
 
 
 def compare_tensors(manifest: Manifest, truth: dict[str, Any]) -> None:
@@ -102,8 +76,7 @@ def compare_totals(manifest: Manifest, truth: dict[str, Any]) -> None:
         KINDS[kind]: (facts["tensors"], facts["objects"], facts["logical_bytes"], facts["stored_bytes"])
         for kind, facts in truth["bytes_by_kind"].items()
     }
-    there = set(found) | {kind for kind, _ in manifest.elsewhere}
-    assert set(NEEDED_BY_EVERY_RUN) - there == {KINDS[kind] for kind in truth["missing_for_exact_resume"]}
+    assert missing(manifest) == {KINDS[kind] for kind in truth["missing_for_exact_resume"]}
     inner = truth["root"].partition("/")[2]
     files = {name.removeprefix(f"{inner}/" if inner else ""): size for name, size in truth["files"].items()}
     assert {file.name: file.size_bytes for file in manifest.files} == files

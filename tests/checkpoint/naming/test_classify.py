@@ -1,38 +1,20 @@
 from __future__ import annotations
 
-import json
 import random
-from pathlib import Path
 
 import pytest
 
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.naming.classify import Entry, Named, classify
 from ckptplan.checkpoint.naming.vocabulary import SLOTS
+from tests.checkpoint.shared_fixtures import KINDS, NAMES, needs_collection, truth_of
 
-FIXTURES = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
 PARAMETER, FIRST, SECOND, STEP = (
     StateKind.PARAMETER,
     StateKind.FIRST_MOMENT,
     StateKind.SECOND_MOMENT,
     StateKind.OPTIMIZER_STEP,
 )
-OF_TRUTH = {
-    "param": StateKind.PARAMETER,
-    "buffer": StateKind.BUFFER,
-    "master_fp32": StateKind.MASTER,
-    "exp_avg": StateKind.FIRST_MOMENT,
-    "exp_avg_sq": StateKind.SECOND_MOMENT,
-    "optim_step": StateKind.OPTIMIZER_STEP,
-    "optim_hparams": StateKind.HYPERPARAMETERS,
-    "lr_scheduler": StateKind.SCHEDULER,
-    "train_progress": StateKind.PROGRESS,
-    "dataloader": StateKind.DATA_POSITION,
-    "rng": StateKind.RANDOM,
-    "loss_scaler": StateKind.LOSS_SCALER,
-    "fp8": StateKind.FP8,
-    "other": StateKind.OTHER,
-}
 
 
 def tensor(key: str, *path: str | int, dtype: str = "float32", shape: tuple[int, ...] = (4,)) -> Entry:
@@ -55,21 +37,21 @@ def one(entry: Entry, *others: Entry) -> Named:
     return classify([entry, *others])[0]
 
 
-@pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+@needs_collection
 @pytest.mark.parametrize("family", ["dcp-", "megatron-", "torch-save-full", "orbax-", "hf-safetensors", "fsdp1"])
 def test_kinds_of_checkpoints_as_written(family):
     """Every tensor and object of checkpoints of all layouts is what the library that wrote it says."""
     seen = 0
-    for truth in sorted(FIXTURES.glob(f"{family}*/truth.json")):
-        told = json.loads(truth.read_text())
+    for name in [name for name in NAMES if name.startswith(family)]:
+        told = truth_of(name)
         entries, expected = [], []
         for group, is_tensor in (("tensors", True), ("objects", False)):
             for key, entry in told.get(group, {}).items():
                 path = () if family == "megatron-" else tuple(entry.get("path", ()))
                 looked = entry["kind"] == "fp8" if not is_tensor else None
                 entries.append(Entry(key, path, is_tensor, entry.get("dtype"), tuple(entry.get("shape", ())), looked))
-                expected.append(OF_TRUTH[entry["kind"]])
-        assert kinds(*entries) == expected, truth.parent.name
+                expected.append(KINDS[entry["kind"]])
+        assert kinds(*entries) == expected, name
         seen += len(entries)
     assert seen > 15
 

@@ -7,9 +7,8 @@ import pytest
 
 from ckptplan.checkpoint.pickles.loading import load_pickle
 from ckptplan.errors import InputError
+from tests.checkpoint.shared_fixtures import NAMES, folder_of, needs_collection
 
-FIXTURES = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
-NAMES = sorted(path.name for path in FIXTURES.glob("*")) if FIXTURES.is_dir() else []
 CORRUPT = {"dcp-corrupt-metadata", "dcp-malicious-variants"}
 HOSTILE = {"dcp-malicious-metadata", "dcp-malicious-object", "dcp-malicious-variants", "torch-save-malicious"}
 CALLS = {"os", "posix", "nt", "builtins", "__builtin__", "io", "subprocess", "runpy", "pathlib", "shutil", "sys"}
@@ -44,13 +43,13 @@ def items(path: Path) -> list[tuple[str, bytes]]:
     return found
 
 
-@pytest.mark.skipif(not NAMES, reason="the shared checkpoints are not at hand")
+@needs_collection
 @pytest.mark.parametrize("name", NAMES)
 def test_every_pickle_of_the_fixtures(name, tmp_path, monkeypatch):
     """All of them are read without running anything; hostile ones list what they wanted to call."""
     monkeypatch.chdir(tmp_path)
     wanted = set()
-    for where, data in pickles(FIXTURES / name / "ckpt"):
+    for where, data in pickles(folder_of(name)):
         try:
             wanted |= {each.module for each in load_pickle(data, where, None).foreign}
         except InputError:

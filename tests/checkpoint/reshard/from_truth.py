@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,19 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import File, Format, Manifest, Mesh, Shards, Tensor
+from tests.checkpoint.shared_fixtures import KINDS, SHARED, truth_of
 
-FIXTURES = Path(__file__).resolve().parents[4] / "shared" / "fixtures"
-ORACLE = sorted((FIXTURES / "reshard").glob("*.json"))
+ORACLE = sorted((SHARED / "reshard").glob("*.json"))
 needs_oracle = pytest.mark.skipif(not ORACLE, reason="the fixtures of the task are not here")
 
-KINDS = {
-    "param": StateKind.PARAMETER, "buffer": StateKind.BUFFER, "master_fp32": StateKind.MASTER,
-    "exp_avg": StateKind.FIRST_MOMENT, "exp_avg_sq": StateKind.SECOND_MOMENT, "optim_step": StateKind.OPTIMIZER_STEP,
-    "train_progress": StateKind.PROGRESS, "rng": StateKind.RANDOM, "dataloader": StateKind.DATA_POSITION,
-    "fp8": StateKind.FP8, "loss_scaler": StateKind.LOSS_SCALER, "other": StateKind.OTHER,
-}  # fmt: skip
 SOURCE: Any = None  # nothing is read from the files here
 
 
@@ -57,7 +49,7 @@ def manifest(tensors: list[Tensor], files: int = 1) -> Manifest:
 @cache
 def manifest_from_truth(fixture: str) -> Manifest:
     """The manifest of a fixture in which every tensor has its boxes."""
-    truth = json.loads((FIXTURES / "checkpoints" / fixture / "truth.json").read_text())
+    truth = truth_of(fixture)
     inside = truth["root"].removeprefix("ckpt").lstrip("/")  # the folder that names of files in shards start from
     files = {name.removeprefix(f"{inside}/"): number for number, name in enumerate(truth["files"])}
     parameters = [key for key, tensor in truth["tensors"].items() if tensor["kind"] in ("param", "buffer")]

@@ -12,8 +12,8 @@ from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Mesh, Ob
 from ckptplan.checkpoint.reshard.batch import GlobalBatch, batch_splits, recorded_batch
 from ckptplan.checkpoint.reshard.carry_over import data_parallel, not_carried_over
 from ckptplan.checkpoint.reshard.layout import parse_layout
+from tests.checkpoint.shared_fixtures import folder_of, needs_collection
 
-SHARED = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
 NO_ROW = np.empty((0, 1), dtype=np.int64)
 NOTHING = Shards(NO_ROW, NO_ROW, NO_ROW[:, 0], NO_ROW[:, 0], NO_ROW[:, 0], NO_ROW[:, 0])
 
@@ -153,24 +153,22 @@ def test_ways_to_keep_the_global_batch() -> None:
     assert batch_splits(GlobalBatch(4, "given"), 7).nearest.above is None
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared fixtures are not here")
+@needs_collection
 @pytest.mark.parametrize(
     ("name", "sequences", "micro"),
     [("deepspeed-zero3-4rank", 4, 1), ("deepspeed-zero1-2rank", 2, 1), ("hf-trainer-1proc", 2, 2)],
 )
 def test_the_global_batch_of_real_checkpoints(name: str, sequences: int, micro: int) -> None:
     """From the configuration of DeepSpeed, and from the arguments of the Trainer, unpickled as data."""
-    found = recorded_batch(read_manifest(SHARED / name / "ckpt"))
+    found = recorded_batch(read_manifest(folder_of(name)))
     assert found is not None
     assert (found.sequences, found.micro_batch) == (sequences, micro)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared fixtures are not here")
+@needs_collection
 def test_the_stages_of_a_real_pipeline_are_told_apart() -> None:
     """Two of the real checkpoints: flattened states of a pipeline lose nothing; saved states of two ranks do."""
-    states = {
-        one.state for one in not_carried_over(read_manifest(SHARED / "dcp-pp2-fsdp2" / "ckpt"), parse_layout("3"))
-    }
+    states = {one.state for one in not_carried_over(read_manifest(folder_of("dcp-pp2-fsdp2")), parse_layout("3"))}
     assert "hyperparameters" not in states
-    partial = not_carried_over(read_manifest(SHARED / "dcp-partial-rng-dataloader" / "ckpt"), parse_layout("4"))
+    partial = not_carried_over(read_manifest(folder_of("dcp-partial-rng-dataloader")), parse_layout("4"))
     assert {one.state for one in partial} == {"random-number states", "data position"}

@@ -12,12 +12,11 @@ from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.manifest import Manifest, Tensor
 from ckptplan.checkpoint.reshard.extract import extract
 from ckptplan.errors import InputError
+from tests.checkpoint.shared_fixtures import NAMES, folder_of, needs_collection, truth_of
 
-SHARED = Path(__file__).parents[4] / "shared" / "fixtures" / "checkpoints"
-TRUTHS = sorted(SHARED.glob("*/truth.json"))
 # Damaged on purpose: what is wrong with a tensor is an error, and all others are whole.
 DAMAGED = ("dcp-overlapping-chunks", "dcp-truncated", "dcp-missing-file", "deepspeed-zero2-missing-rank")
-pytestmark = pytest.mark.skipif(not TRUTHS, reason="the shared fixtures are not here")
+pytestmark = needs_collection
 
 
 def known(truth: dict[str, Any]) -> dict[str, str]:
@@ -38,15 +37,13 @@ def written(manifest: Manifest, tensors: list[Tensor], out: Path) -> dict[str, s
     }
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in TRUTHS if path.parent.name not in DAMAGED], ids=lambda path: path.parent.name
-)
-def test_extracted_tensors_have_the_true_hashes(tmp_path: Path, path: Path) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in DAMAGED])
+def test_extracted_tensors_have_the_true_hashes(tmp_path: Path, name: str) -> None:
     """All tensors that the truth knows and safetensors can hold, byte for byte, in one file."""
-    hashes = known(json.loads(path.read_text()))
+    hashes = known(truth_of(name))
     if not hashes:
         pytest.skip("the truth knows no tensors")
-    manifest = read_manifest(path.parent / "ckpt")
+    manifest = read_manifest(folder_of(name))
     tensors = [one for one in manifest.tensors if one.key in hashes and one.dtype in TO_SAFETENSORS]
     if not tensors:  # what is corrupt, hostile or not committed says so itself
         assert manifest.faults
@@ -59,9 +56,9 @@ def test_extracted_tensors_have_the_true_hashes(tmp_path: Path, path: Path) -> N
 @pytest.mark.parametrize("name", DAMAGED)
 def test_what_is_damaged_is_an_error_and_the_rest_is_whole(tmp_path: Path, name: str) -> None:
     """Tensor by tensor: those that the truth calls unreadable fail, and no others."""
-    truth = json.loads((SHARED / name / "truth.json").read_text())
+    truth = truth_of(name)
     hashes, damage = known(truth), truth["damage"]
-    manifest = read_manifest(SHARED / name / "ckpt")
+    manifest = read_manifest(folder_of(name))
     failed = set()
     for tensor in manifest.tensors:
         out = tmp_path / "out.safetensors"

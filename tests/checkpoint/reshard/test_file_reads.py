@@ -13,10 +13,10 @@ from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.reshard.document import layout_of
 from ckptplan.checkpoint.reshard.file_reads import FileRead, Places, count_runs, reads_of
 from ckptplan.checkpoint.reshard.plan import Plan, plan
+from tests.checkpoint.reshard.from_truth import ORACLE, needs_oracle
+from tests.checkpoint.shared_fixtures import COLLECTION, SHARED, truth_of
 
-SHARED = Path(__file__).parents[4] / "shared" / "fixtures"
-CASES = sorted((SHARED / "reshard").glob("*.json"))
-pytestmark = pytest.mark.skipif(not CASES, reason="the shared fixtures are not here")
+pytestmark = needs_oracle
 
 
 def planned(oracle: dict[str, Any]) -> Plan:
@@ -29,7 +29,7 @@ def planned(oracle: dict[str, Any]) -> Plan:
             entry["stages"] = sorted({rank["coord"][axis] for rank in oracle["ranks"] if key in rank["local"]})
             entry["placements"] = entry["placements"] and _on_mesh(entry["placements"], load["names"])
     document = {"mesh": load["mesh"], "names": load["names"], "placements": placements}
-    root = SHARED / "checkpoints" / oracle["source"] / oracle["source_root"]
+    root = COLLECTION / oracle["source"] / oracle["source_root"]
     return plan(read_manifest(root), layout_of(document))
 
 
@@ -53,7 +53,7 @@ def as_item(read: FileRead, plan_: Plan) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("case", ORACLE, ids=lambda path: path.stem)
 def test_every_read_of_every_rank_is_the_oracles(case: Path) -> None:
     """File, item, boxes, bytes and runs of all items, and the sums of each rank."""
     oracle = json.loads(case.read_text())
@@ -79,12 +79,12 @@ def test_every_read_of_every_rank_is_the_oracles(case: Path) -> None:
     assert not places.assumed
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("case", ORACLE, ids=lambda path: path.stem)
 def test_runs_carried_out_give_the_tensors(case: Path) -> None:
     """The bytes at the runs of all ranks, put where they go, are the tensors whose hashes the truth has."""
     oracle = json.loads(case.read_text())
     found = planned(oracle)
-    truth = json.loads((SHARED / "checkpoints" / oracle["source"] / "truth.json").read_text())["tensors"]
+    truth = truth_of(oracle["source"])["tensors"]
     places = Places(found.manifest)
     wholes = {
         part.tensor.key: np.zeros((*part.tensor.shape, BITS[part.tensor.dtype] // 8), np.uint8) for part in found.parts

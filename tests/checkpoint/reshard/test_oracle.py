@@ -16,7 +16,8 @@ from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.checkpoint.reshard.document import layout_of
 from ckptplan.checkpoint.reshard.layout import Layout, parse_layout
 from ckptplan.checkpoint.reshard.plan import Plan, plan
-from tests.checkpoint.reshard.from_truth import FIXTURES, ORACLE, manifest_from_truth, needs_oracle
+from tests.checkpoint.reshard.from_truth import ORACLE, manifest_from_truth, needs_oracle
+from tests.checkpoint.shared_fixtures import folder_of
 
 pytestmark = needs_oracle
 CASES = [pytest.param(path, id=path.stem) for path in ORACLE]
@@ -141,7 +142,7 @@ def test_a_short_text_gives_torchs_plan(path: Path) -> None:
 def test_what_the_readers_find_gives_torchs_plan(path: Path) -> None:
     """The same from the files themselves, by placements and by the short text."""
     case = oracle(path)
-    found = read_manifest(FIXTURES / "checkpoints" / case["source"] / "ckpt")
+    found = read_manifest(folder_of(case["source"]))
     names = [Path(file.name).name for file in found.files]
     for layout in (explicit(case), parse_layout(SHORT[path.stem])):
         check(plan(found, layout), case, names)

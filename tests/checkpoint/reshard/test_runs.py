@@ -10,13 +10,12 @@ import pytest
 from ckptplan.checkpoint.manifest import Raw
 from ckptplan.checkpoint.reshard.runs import Run, count_row_major, row_major, runs
 from ckptplan.errors import InputError
-
-SHARED = Path(__file__).parents[4] / "shared" / "fixtures"
-CASES = sorted((SHARED / "reshard").glob("*.json"))
+from tests.checkpoint.reshard.from_truth import ORACLE, needs_oracle
+from tests.checkpoint.shared_fixtures import truth_of
 
 
 def _stored(source: str) -> dict[tuple[str, tuple[int, ...]], Raw]:
-    truth = json.loads((SHARED / "checkpoints" / source / "truth.json").read_text())
+    truth = truth_of(source)
     found = {}
     for key, tensor in truth["tensors"].items():
         for shard in tensor["shards"]:
@@ -26,8 +25,8 @@ def _stored(source: str) -> dict[tuple[str, tuple[int, ...]], Raw]:
     return found
 
 
-@pytest.mark.skipif(not CASES, reason="the shared fixtures are not here")
-@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+@needs_oracle
+@pytest.mark.parametrize("case", ORACLE, ids=lambda path: path.stem)
 def test_runs_are_those_of_the_oracle(case: Path) -> None:
     """Every item of every rank of every case has the runs that were read from the files and proved there."""
     oracle = json.loads(case.read_text())

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
+from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import UNKNOWN, Manifest, Object, Tensor
 from ckptplan.checkpoint.summary import by_kind
-
-FIXTURES = Path(__file__).parents[5] / "shared" / "fixtures" / "checkpoints"
-KINDS = {
-    "param": StateKind.PARAMETER,
-    "buffer": StateKind.BUFFER,
-    "master_fp32": StateKind.MASTER,
-    "exp_avg": StateKind.FIRST_MOMENT,
-    "exp_avg_sq": StateKind.SECOND_MOMENT,
-    "optim_step": StateKind.OPTIMIZER_STEP,
-    "optim_hparams": StateKind.HYPERPARAMETERS,
-    "lr_scheduler": StateKind.SCHEDULER,
-    "train_progress": StateKind.PROGRESS,
-    "dataloader": StateKind.DATA_POSITION,
-    "rng": StateKind.RANDOM,
-    "loss_scaler": StateKind.LOSS_SCALER,
-    "fp8": StateKind.FP8,
-    "other": StateKind.OTHER,
-}
-WORDS = {kind: word for word, kind in KINDS.items()}
+from tests.checkpoint.shared_fixtures import COLLECTION, WORDS, digest, missing, truth_of
 
 
 def load(name: str, reading: Callable[[CheckpointFolder], Manifest]) -> tuple[dict[str, Any], Manifest]:
     """The truth of one checkpoint, and what is read of it."""
-    truth = json.loads((FIXTURES / name / "truth.json").read_text())
-    return truth, reading(CheckpointFolder(FIXTURES / name / truth["root"]))
+    truth = truth_of(name)
+    return truth, reading(CheckpointFolder(COLLECTION / name / truth["root"]))
 
 
 def tensors_differ(truth: dict[str, Any], manifest: Manifest, *, intact: bool = True) -> list[str]:
@@ -58,7 +37,7 @@ def tensors_differ(truth: dict[str, Any], manifest: Manifest, *, intact: bool = 
                 continue
             for row, shard in enumerate(told["shards"]):
                 wrong += _shard_differs(manifest, tensor, row, shard, intact)
-            if "sha256" in told and intact and sha256(manifest, tensor) != told["sha256"]:
+            if "sha256" in told and intact and digest(manifest, tensor) != told["sha256"]:
                 wrong.append(f"{key}: other elements")
     return wrong
 
@@ -86,17 +65,6 @@ def _shard_differs(manifest: Manifest, tensor: Tensor, row: int, told: dict[str,
         }
         assert int(shards.data_offsets[row]) in {UNKNOWN, raw.offset}
     return [f"{tensor.key}, {row}: {name} {seen[name]}" for name in seen if name in told and told[name] != seen[name]]
-
-
-def sha256(manifest: Manifest, tensor: Tensor) -> str:
-    """The checksum of a whole tensor put together from its shards."""
-    itemsize = tensor.logical_bytes // max(1, tensor.elements)
-    whole = np.zeros((*tensor.shape, itemsize), dtype=np.uint8)
-    for row in range(tensor.shards.number):
-        offsets, sizes = tensor.shards.offsets[row].tolist(), tensor.shards.sizes[row].tolist()
-        box = tuple(slice(offset, offset + size) for offset, size in zip(offsets, sizes, strict=True))
-        whole[box] = manifest.source.read(tensor, row).reshape((*sizes, itemsize))
-    return hashlib.sha256(whole.tobytes()).hexdigest()
 
 
 def objects_differ(truth: dict[str, Any], manifest: Manifest) -> list[str]:
@@ -133,10 +101,9 @@ def kinds_differ(truth: dict[str, Any], manifest: Manifest) -> list[str]:
     }  # fmt: skip
     wrong = [f"{word}: {seen.get(word)}" for word, told in truth["bytes_by_kind"].items() if seen.get(word) != told]
     wrong += [f"{word}: not told" for word in seen if word not in truth["bytes_by_kind"]]
-    there = {KINDS[word] for word in seen} | {kind for kind, _ in manifest.elsewhere}
-    missing = {WORDS[kind] for kind in NEEDED_BY_EVERY_RUN if kind not in there}
-    if missing != set(truth["missing_for_exact_resume"]):
-        wrong.append(f"missing: {sorted(missing)}")
+    lacking = {WORDS[kind] for kind in missing(manifest)}
+    if lacking != set(truth["missing_for_exact_resume"]):
+        wrong.append(f"missing: {sorted(lacking)}")
     return wrong
 
 

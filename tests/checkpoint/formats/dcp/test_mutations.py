@@ -12,10 +12,10 @@ from ckptplan.checkpoint.formats.dcp import hf_storage, reader
 from ckptplan.checkpoint.formats.dcp.items import check_crc, check_items
 from ckptplan.checkpoint.formats.megatron import legacy, torch_dist
 from ckptplan.checkpoint.manifest import Fault, Manifest
-from ckptplan.errors import InputError
-from tests.checkpoint.formats.dcp.against_truth import FIXTURES
+from tests.checkpoint.mutations import each_mutated, read_all, refused
+from tests.checkpoint.shared_fixtures import COLLECTION, needs_collection
 
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 CASES = {
     "metadata": ("dcp-tiny-2rank/ckpt", ".metadata", reader.read),
@@ -35,57 +35,16 @@ CASES = {
 }  # fmt: skip
 EACH = 40
 SAMPLE = 4  # of tensors and objects that are read after each change
+OPCODES = (b"R", b"c", b"\x93", b"b", b"\x81", b"]", b"\x8e", b"i", b"o", b"0")
 MARK = "CKPTPLAN_PICKLE_EXECUTED"
-
-
-def mutated(data: bytes, draw: random.Random) -> bytes:
-    """A file with one to four changes: bits, bytes of opcodes and numbers, parts cut out, doubled or filled."""
-    changed = bytearray(data)
-    for _ in range(draw.randint(1, 4)):
-        at = draw.randrange(len(changed)) if changed else 0
-        # Most of a file is data: half of the changes are where headers and pickles are.
-        if draw.random() < 0.5:
-            at = min(at, draw.randrange(1, 1500)) if draw.random() < 0.5 else max(at, len(changed) - 1500)
-        length = draw.choice([1, 1, 2, 4, 8, 64])
-        match draw.randrange(6):
-            case 0:
-                changed[at : at + 1] = bytes([changed[at] ^ (1 << draw.randrange(8))]) if at < len(changed) else b""
-            case 1:
-                changed[at : at + length] = draw.randbytes(length)
-            case 2:
-                changed[at : at + length] = b"\xff" * length
-            case 3:
-                del changed[at : at + length]
-            case 4:
-                changed[at:at] = changed[at : at + length]
-            case _:
-                changed[at : at + 1] = draw.choice(
-                    [b"R", b"c", b"\x93", b"b", b"\x81", b"]", b"\x8e", b"i", b"o", b"0"]
-                )
-    if draw.random() < 0.1:
-        del changed[draw.randrange(len(changed) + 1) :]
-    return bytes(changed)
 
 
 def asked(manifest: Manifest, draw: random.Random) -> list[Fault]:
     """The faults of reading and of checking all, and whether some states can be read; no other error comes out."""
     faults = [*manifest.faults, *check_items(manifest), *check_crc(manifest)]
-    for tensor in draw.sample(manifest.tensors, min(SAMPLE, len(manifest.tensors))):
-        for row in range(tensor.shards.number):
-            renders(lambda tensor=tensor, row=row: manifest.source.raw(tensor, row))
-            renders(lambda tensor=tensor, row=row: manifest.source.read(tensor, row))
-    for entry in draw.sample(manifest.objects, min(SAMPLE, len(manifest.objects))):
-        renders(lambda entry=entry: manifest.source.value(entry))
+    tensors = draw.sample(manifest.tensors, min(SAMPLE, len(manifest.tensors)))
+    read_all(manifest, tensors, draw.sample(manifest.objects, min(SAMPLE, len(manifest.objects))), rows=100)
     return faults
-
-
-def renders(action: Callable[[], object]) -> bool:
-    """Whether an action ends in an InputError, which then has a text; any other exception is the test's failure."""
-    try:
-        action()
-    except InputError as error:
-        return bool(error.render())
-    return False
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -94,13 +53,9 @@ def test_changed_files_give_faults_and_errors_only(case, tmp_path, monkeypatch):
     source, name, read = CASES[case]
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "ckpt"
-    shutil.copytree(FIXTURES / source, folder)
-    whole = (folder / name).read_bytes()
+    shutil.copytree(COLLECTION / source, folder)
     draw = random.Random(f"{case} 6")  # noqa: S311
-    told = 0
-    for _ in range(EACH):
-        (folder / name).write_bytes(mutated(whole, draw))
-        told += tried(read, folder, draw)
+    told = sum(tried(read, folder, draw) for _ in each_mutated([folder / name], draw, EACH, OPCODES))
     assert told > EACH // 2
     assert not Path(MARK).exists()
 
@@ -109,8 +64,8 @@ def tried(read: Callable[[CheckpointFolder], Manifest], folder: Path, draw: rand
     """Read all of a folder; whether something was found to be wrong."""
     found: list[Fault] = []
     with CheckpointFolder(folder) as opened:
-        refused = renders(lambda: found.extend(asked(read(opened), draw)))
-    return refused or bool(found)
+        broken = refused(lambda: found.extend(asked(read(opened), draw)))
+    return broken or bool(found)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -118,7 +73,7 @@ def test_files_cut_off_anywhere(case, tmp_path):
     """Every length of a file, in steps: faults that say so."""
     source, name, read = CASES[case]
     folder = tmp_path / "ckpt"
-    shutil.copytree(FIXTURES / source, folder)
+    shutil.copytree(COLLECTION / source, folder)
     whole = (folder / name).read_bytes()
     draw = random.Random(7)  # noqa: S311
     for length in [0, 1, 7, 8, 9, *range(64, len(whole), len(whole) // 7), len(whole) - 1]:

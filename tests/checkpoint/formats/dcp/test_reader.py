@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -12,22 +11,22 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest
 from ckptplan.errors import InputError
 from tests.checkpoint.formats.dcp.against_truth import (
-    FIXTURES,
     facts_differ,
     kinds_differ,
     load,
     objects_differ,
     tensors_differ,
 )
+from tests.checkpoint.shared_fixtures import COLLECTION, needs_collection, truth_of
 
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 DAMAGED = {
     "dcp-corrupt-metadata", "dcp-malicious-metadata", "dcp-malicious-object", "dcp-malicious-variants",
     "dcp-missing-file", "dcp-overlapping-chunks", "dcp-stale-files", "dcp-strided-uneven-4x2", "dcp-truncated",
     "dcp-uncommitted",
 }  # fmt: skip
-INTACT = sorted({path.name for path in FIXTURES.glob("dcp-*")} - DAMAGED)
+INTACT = sorted({path.name for path in COLLECTION.glob("dcp-*")} - DAMAGED)
 
 
 def flaws(manifest: Manifest) -> list[Flaw]:
@@ -37,7 +36,7 @@ def flaws(manifest: Manifest) -> list[Flaw]:
 
 def read(name: str) -> Manifest:
     """The manifest of one checkpoint of the collection."""
-    return reader.read(CheckpointFolder(FIXTURES / name / "ckpt"))
+    return reader.read(CheckpointFolder(COLLECTION / name / "ckpt"))
 
 
 @pytest.mark.parametrize("name", INTACT)
@@ -55,10 +54,10 @@ def test_checkpoints_as_torch_wrote_them(name):
     assert check_crc(manifest) == ()
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.glob("dcp-*")))
+@pytest.mark.parametrize("name", sorted(path.name for path in COLLECTION.glob("dcp-*")))
 def test_folders_are_recognised(name):
     """Every folder of DCP is known by its files; the one of variants has none of its own."""
-    folder = CheckpointFolder(FIXTURES / name / "ckpt")
+    folder = CheckpointFolder(COLLECTION / name / "ckpt")
     module = hf_storage if name == "dcp-hf-storage-2rank" else reader
     assert module.recognised(folder) == (name != "dcp-malicious-variants")
     assert not (reader.recognised(folder) and hf_storage.recognised(folder))
@@ -123,7 +122,7 @@ def test_a_save_that_never_ended():
 
 def test_items_without_any_metadata(tmp_path):
     """Not even a temporary metadata file: the save ended earlier still."""
-    shutil.copy(FIXTURES / "dcp-tiny-2rank" / "ckpt" / "__1_0.distcp", tmp_path)
+    shutil.copy(COLLECTION / "dcp-tiny-2rank" / "ckpt" / "__1_0.distcp", tmp_path)
     folder = CheckpointFolder(tmp_path)
     assert reader.recognised(folder)
     manifest = reader.read(folder)
@@ -151,7 +150,7 @@ def test_metadata_that_ends_in_the_middle():
 def test_hostile_metadata_is_a_fault(variant, flaw, said, tmp_path, monkeypatch):
     """What it would call, or what it claims, is said; nothing runs."""
     monkeypatch.chdir(tmp_path)
-    manifest = reader.read(CheckpointFolder(FIXTURES / "dcp-malicious-variants" / "ckpt" / variant))
+    manifest = reader.read(CheckpointFolder(COLLECTION / "dcp-malicious-variants" / "ckpt" / variant))
     assert flaws(manifest) == [flaw]
     assert said in manifest.faults[0].message
     assert list(tmp_path.iterdir()) == []
@@ -241,8 +240,8 @@ def test_values_of_objects():
 def test_a_changed_bit_is_found_by_its_checksum(tmp_path):
     """One bit of one tensor: the metadata and every item agree, only the CRC-32 tells."""
     folder = tmp_path / "ckpt"
-    shutil.copytree(FIXTURES / "dcp-tiny-2rank" / "ckpt", folder)
-    truth = json.loads((FIXTURES / "dcp-tiny-2rank" / "truth.json").read_text())
+    shutil.copytree(COLLECTION / "dcp-tiny-2rank" / "ckpt", folder)
+    truth = truth_of("dcp-tiny-2rank")
     shard = truth["tensors"]["model.tok_embeddings.weight"]["shards"][1]
     file = folder / shard["file"]
     data = bytearray(file.read_bytes())
@@ -259,8 +258,8 @@ def test_a_changed_bit_is_found_by_its_checksum(tmp_path):
 def test_every_byte_of_an_item_is_guarded(tmp_path):
     """Any bit of a packed item: either it does not unpack, or the checksum within tells."""
     folder = tmp_path / "ckpt"
-    shutil.copytree(FIXTURES / "dcp-zstd" / "ckpt", folder)
-    truth = json.loads((FIXTURES / "dcp-zstd" / "truth.json").read_text())
+    shutil.copytree(COLLECTION / "dcp-zstd" / "ckpt", folder)
+    truth = truth_of("dcp-zstd")
     key = "model.tok_embeddings.weight"
     shard = truth["tensors"][key]["shards"][0]
     file = folder / shard["file"]
@@ -275,7 +274,7 @@ def test_every_byte_of_an_item_is_guarded(tmp_path):
 def test_a_link_in_place_of_a_file_is_not_followed(tmp_path):
     """A file of items that is a link is missing, whatever it leads to."""
     folder = tmp_path / "ckpt"
-    shutil.copytree(FIXTURES / "dcp-tiny-2rank" / "ckpt", folder)
+    shutil.copytree(COLLECTION / "dcp-tiny-2rank" / "ckpt", folder)
     (folder / "__1_0.distcp").rename(tmp_path / "outside")
     (folder / "__1_0.distcp").symlink_to(tmp_path / "outside")
     manifest = reader.read(CheckpointFolder(folder))
@@ -286,7 +285,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path):
 def test_ranks_without_metadata_of_their_own(tmp_path):
     """With metadata per rank, a rank that wrote items and no metadata did not end its save."""
     folder = tmp_path / "ckpt"
-    shutil.copytree(FIXTURES / "dcp-rank-local-metadata" / "ckpt", folder)
+    shutil.copytree(COLLECTION / "dcp-rank-local-metadata" / "ckpt", folder)
     (folder / "__1.metadata").unlink()
     manifest = reader.read(CheckpointFolder(folder))
     assert flaws(manifest) == [Flaw.UNCOMMITTED]
@@ -296,7 +295,7 @@ def test_ranks_without_metadata_of_their_own(tmp_path):
 
 def test_sharded_safetensors_with_a_file_gone(tmp_path):
     """A gap in the numbers of files is a missing file."""
-    source = FIXTURES / "dcp-hf-storage-2rank" / "ckpt"
+    source = COLLECTION / "dcp-hf-storage-2rank" / "ckpt"
     first = "shard-00001-model-00001-of-00001.safetensors"
     shutil.copy(source / first, tmp_path / "shard-00003-model-00001-of-00001.safetensors")
     shutil.copy(source / first, tmp_path / first)

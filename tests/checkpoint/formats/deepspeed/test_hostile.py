@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ from ckptplan.checkpoint.formats.deepspeed import read, recognised
 from ckptplan.checkpoint.manifest import Flaw, Manifest
 from ckptplan.errors import InputError
 from tests.checkpoint.archives.torch_zip import Call, Storage, saved, tensor
-from tests.checkpoint.formats.deepspeed.truth import FIXTURES
 from tests.checkpoint.formats.deepspeed.written import Run, write
+from tests.checkpoint.mutations import MOST_BYTES, each_mutated, read_all, refused
+from tests.checkpoint.shared_fixtures import folder_of, needs_collection
 
 GROUPS = [{"a.weight": (5, 3), "b.weight": (4,)}, {"c.bias": (7,)}]
-MOST_BYTES = 200 << 20
 
 
 def touched(root: Path) -> Manifest | None:
@@ -28,42 +29,8 @@ def touched(root: Path) -> Manifest | None:
     if not recognised(folder):
         return None
     found = read(folder)
-    for one in found.tensors:
-        for row in range(min(one.shards.number, 3)):
-            try:
-                found.source.raw(one, row)
-                assert found.source.read(one, row).nbytes <= MOST_BYTES
-            except InputError as error:
-                error.render()
-    for entry in found.objects:
-        try:
-            found.source.value(entry)
-        except InputError as error:
-            error.render()
+    read_all(found)
     return found
-
-
-def mutated(data: bytes, draw: random.Random) -> bytes:
-    """Changes within the pickle or the directory of an archive, where most of the meaning is."""
-    out = bytearray(data)
-    pickle_end = max(64, data.find(b"PK\3\4", 64) + 1)
-    for _ in range(draw.choice([1, 1, 2, 6])):
-        near = draw.choice([pickle_end, len(out)])
-        at = min(draw.randrange(near), len(out) - 1)
-        way = draw.randrange(5)
-        if way == 0:
-            out[at] = draw.choice([0, 1, 0x7F, 0x80, 0xFF, draw.randrange(256)])
-        elif way == 1:
-            out[at] ^= 1 << draw.randrange(8)
-        elif way == 2:
-            out[at : at + 4] = draw.choice([b"\xff\xff\xff\x7f", b"\0\0\0\0", b"\xff" * 4, b"\1\0\0\0"])
-        elif way == 3:
-            end = at + draw.choice([1, 4, 32])
-            out[at:end] = out[at:end][::-1]
-        elif draw.random() < 0.2:
-            del out[at:]
-            break
-    return bytes(out)
 
 
 @pytest.mark.parametrize("stage", [1, 3])
@@ -74,16 +41,8 @@ def test_mutations_give_an_answer_or_an_error(tmp_path, stage, seed):
     write(Run(stage, 2, GROUPS), tmp_path)
     files = [path for path in sorted(tmp_path.rglob("*")) if path.suffix == ".pt" or path.name == "latest"]
     whole = 0
-    for _ in range(150):
-        path = draw.choice(files)
-        before = path.read_bytes()
-        path.write_bytes(mutated(before, draw))
-        try:
-            whole += touched(tmp_path) is not None
-        except InputError as error:
-            error.render()
-        finally:
-            path.write_bytes(before)
+    for _ in each_mutated(files, draw, 150):
+        whole += not refused(lambda: touched(tmp_path)) and recognised(CheckpointFolder(tmp_path))
     assert whole > 0
     found = touched(tmp_path)
     assert found is not None
@@ -91,28 +50,18 @@ def test_mutations_give_an_answer_or_an_error(tmp_path, stage, seed):
     assert not list(Path().glob("CKPTPLAN_PICKLE_EXECUTED"))
 
 
-@pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+@needs_collection
 @pytest.mark.parametrize("name", ["deepspeed-zero1-2rank", "deepspeed-zero3-4rank", "deepspeed-zero3-2rank-universal"])
 def test_mutations_of_what_deepspeed_wrote(tmp_path, name):
     """The same of real files, the universal layout included."""
     draw = random.Random(name)  # noqa: S311
-    root = FIXTURES / name / "ckpt"
-    for path in root.rglob("*"):
-        if path.is_file():
-            (tmp_path / path.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path.relative_to(root)).write_bytes(path.read_bytes())
+    root = folder_of(name)
+    shutil.copytree(root, tmp_path, dirs_exist_ok=True)
     start = tmp_path / "global_step3_universal" if name.endswith("universal") else tmp_path
     files = sorted(start.rglob("*.pt"))
-    for _ in range(120):
-        path = draw.choice(files)
-        before = path.read_bytes()
-        path.write_bytes(mutated(before, draw))
-        try:
-            touched(start)
-        except InputError as error:
-            error.render()
-        finally:
-            path.write_bytes(before)
+    for _ in each_mutated(files, draw, 120):
+        refused(lambda: touched(start))
+    assert touched(start) is not None
 
 
 def one_file(root: Path, **states: Any) -> Path:

@@ -17,8 +17,8 @@ from ckptplan.checkpoint.formats.deepspeed import read, recognised
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
 from ckptplan.errors import InputError
-from tests.checkpoint.formats.deepspeed.truth import (
-    FIXTURES,
+from tests.checkpoint.shared_fixtures import (
+    COLLECTION,
     KINDS,
     counted,
     counted_by,
@@ -26,6 +26,7 @@ from tests.checkpoint.formats.deepspeed.truth import (
     described_by,
     digest,
     missing,
+    needs_collection,
     truth_of,
 )
 
@@ -33,12 +34,12 @@ NAMES = [
     "deepspeed-zero1-2rank", "deepspeed-zero2-missing-rank", "deepspeed-zero3-2rank-universal", "deepspeed-zero3-4rank"
 ]  # fmt: skip
 BROKEN = "deepspeed-zero2-missing-rank"
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 
 def manifest_of(name: str, inner: str = "") -> Manifest:
     """What is read from one of them."""
-    folder = CheckpointFolder(FIXTURES / name / "ckpt" / inner)
+    folder = CheckpointFolder(COLLECTION / name / "ckpt" / inner)
     assert recognised(folder)
     return read(folder)
 

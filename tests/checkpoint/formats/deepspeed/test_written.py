@@ -10,8 +10,8 @@ from ckptplan.checkpoint.formats.deepspeed import read, recognised
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Manifest, Mesh, Tensor
 from ckptplan.errors import InputError
-from tests.checkpoint.formats.deepspeed.truth import whole
 from tests.checkpoint.formats.deepspeed.written import SLOTS, File, Run, frozen_values, values_of, write
+from tests.checkpoint.shared_fixtures import whole
 
 GROUPS = [
     {"embed.weight": (7, 5), "norm.weight": (5,), "scale": (), "head.weight": (11, 5)},

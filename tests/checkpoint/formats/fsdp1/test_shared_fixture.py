@@ -10,8 +10,8 @@ import pytest
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.fsdp1 import read, recognised
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest
-from tests.checkpoint.formats.deepspeed.truth import (
-    FIXTURES,
+from tests.checkpoint.shared_fixtures import (
+    COLLECTION,
     KINDS,
     counted,
     counted_by,
@@ -19,17 +19,18 @@ from tests.checkpoint.formats.deepspeed.truth import (
     described_by,
     digest,
     missing,
+    needs_collection,
     truth_of,
 )
 
 NAME = "fsdp1-local-flat-3rank"
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 
 @pytest.fixture(scope="module")
 def manifest() -> Manifest:
     """What is read from it."""
-    folder = CheckpointFolder(FIXTURES / NAME / "ckpt")
+    folder = CheckpointFolder(COLLECTION / NAME / "ckpt")
     assert recognised(folder)
     return read(folder)
 

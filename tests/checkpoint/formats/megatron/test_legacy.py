@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import hashlib
 import shutil
-
-import pytest
 
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.dcp.items import check_crc, check_items
@@ -11,12 +8,13 @@ from ckptplan.checkpoint.formats.megatron import legacy
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Mesh
 from ckptplan.checkpoint.resharding_limits import reshardable
-from tests.checkpoint.formats.dcp.against_truth import FIXTURES, WORDS, kinds_differ, load
+from tests.checkpoint.formats.dcp.against_truth import kinds_differ, load
+from tests.checkpoint.shared_fixtures import COLLECTION, WORDS, digest, needs_collection
 
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 NAME = "megatron-legacy-torch-tp2"
-FOLDER = FIXTURES / NAME / "ckpt" / "iter_0000003"
+FOLDER = COLLECTION / NAME / "ckpt" / "iter_0000003"
 
 
 def test_every_file_has_tensors_of_its_own():
@@ -31,7 +29,7 @@ def test_every_file_has_tensors_of_its_own():
             told["dtype"], told["shape"], told["logical_bytes"],
         )  # fmt: skip
         if "sha256" in told:
-            assert hashlib.sha256(manifest.source.read(tensor, 0).tobytes()).hexdigest() == told["sha256"]
+            assert digest(manifest, tensor) == told["sha256"]
     assert kinds_differ(truth, manifest) == []
     assert {f"iter_0000003/{file.name}": file.size_bytes for file in manifest.files} == {
         name: size for name, size in truth["files"].items() if name.startswith("iter_")

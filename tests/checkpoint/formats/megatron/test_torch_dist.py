@@ -12,19 +12,19 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format
 from ckptplan.checkpoint.resharding_limits import reshardable
 from tests.checkpoint.formats.dcp.against_truth import (
-    FIXTURES,
     facts_differ,
     kinds_differ,
     load,
     objects_differ,
     tensors_differ,
 )
+from tests.checkpoint.shared_fixtures import COLLECTION, needs_collection
 
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 FULL = "megatron-torch-dist-tp2-dp2"
 NAMES = [FULL, "megatron-torch-dist-no-optim-rng"]
-FOLDER = FIXTURES / FULL / "ckpt" / "iter_0000003"
+FOLDER = COLLECTION / FULL / "ckpt" / "iter_0000003"
 IN_COMMON = {
     "lr_scheduler": StateKind.SCHEDULER,
     "train_progress": StateKind.PROGRESS,
@@ -105,7 +105,7 @@ def test_a_damaged_common_state_is_a_fault(cut, tmp_path):
 
 def test_it_is_told_from_plain_dcp():
     """Plain DCP has no common state; Megatron's folder is DCP as well, and must be asked for first."""
-    plain = CheckpointFolder(FIXTURES / "dcp-tiny-2rank" / "ckpt")
+    plain = CheckpointFolder(COLLECTION / "dcp-tiny-2rank" / "ckpt")
     assert not torch_dist.recognised(plain)
     assert torch_dist.recognised(CheckpointFolder(FOLDER))
     assert reader.recognised(CheckpointFolder(FOLDER))

@@ -12,7 +12,7 @@ from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.orbax import read
 from ckptplan.checkpoint.formats.orbax.ocdbt import read_database
 from ckptplan.checkpoint.formats.orbax.stores import value_bytes
-from tests.checkpoint.formats.deepspeed.truth import whole
+from tests.checkpoint.shared_fixtures import whole
 
 tensorstore = pytest.importorskip("tensorstore")
 

@@ -15,8 +15,8 @@ from ckptplan.checkpoint.formats.orbax import read, recognised
 from ckptplan.checkpoint.formats.orbax.sharding import cuts, read_layouts
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Mesh
-from tests.checkpoint.formats.deepspeed.truth import (
-    FIXTURES,
+from tests.checkpoint.shared_fixtures import (
+    COLLECTION,
     KINDS,
     counted,
     counted_by,
@@ -24,16 +24,17 @@ from tests.checkpoint.formats.deepspeed.truth import (
     described_by,
     digest,
     missing,
+    needs_collection,
     truth_of,
 )
 
 NAMES = ["orbax-no-ocdbt-4dev", "orbax-ocdbt-8dev", "orbax-uncommitted"]
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the collection of checkpoints is not at hand")
+pytestmark = needs_collection
 
 
 def manifest_of(name: str, inner: str = "") -> Manifest:
     """What is read from one of them."""
-    folder = CheckpointFolder(FIXTURES / name / "ckpt" / inner)
+    folder = CheckpointFolder(COLLECTION / name / "ckpt" / inner)
     assert recognised(folder)
     return read(folder)
 

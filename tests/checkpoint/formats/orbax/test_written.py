@@ -13,8 +13,8 @@ from ckptplan.checkpoint.formats.orbax import read, recognised
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Manifest, Mesh
 from ckptplan.errors import InputError
-from tests.checkpoint.formats.deepspeed.truth import whole
 from tests.checkpoint.formats.orbax.written import Arrays, interior, manifest, write_step, zarr_values
+from tests.checkpoint.shared_fixtures import whole
 
 
 def state() -> Arrays:

@@ -1,4 +1,4 @@
-"""Right answers of the shared checkpoints, and how a manifest is compared with them."""
+"""The checkpoints that tests read, those of this project and the shared collection with its right answers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
 from ckptplan.checkpoint.manifest import Manifest, Tensor
 
-FIXTURES = Path(__file__).parents[5] / "shared" / "fixtures" / "checkpoints"
+OWN = Path(__file__).parent / "fixtures"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
+COLLECTION = SHARED / "checkpoints"
+NAMES = sorted(path.parent.name for path in COLLECTION.glob("*/truth.json"))
+needs_collection = pytest.mark.skipif(
+    not COLLECTION.is_dir(), reason="the shared collection of checkpoints is not at hand"
+)
 KINDS = {
     "param": StateKind.PARAMETER,
     "buffer": StateKind.BUFFER,
@@ -29,16 +36,25 @@ KINDS = {
     "fp8": StateKind.FP8,
     "other": StateKind.OTHER,
 }
+WORDS = {kind: word for word, kind in KINDS.items()}
 
 
 def truth_of(name: str) -> dict[str, Any]:
-    """The right answers of one checkpoint."""
-    found: dict[str, Any] = json.loads((FIXTURES / name / "truth.json").read_text())
+    """The right answers of one checkpoint; the test is skipped where the collection is not at hand."""
+    file = COLLECTION / name / "truth.json"
+    if not file.is_file():
+        pytest.skip("the shared collection of checkpoints is not at hand")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
+def folder_of(name: str) -> Path:
+    """The folder that is given to the reader."""
+    return COLLECTION / name / "ckpt"
+
+
 def whole(manifest: Manifest, tensor: Tensor) -> bytes:
-    """All elements of a tensor, put together from its shards."""
+    """All elements of a tensor in row-major order, put together from its shards."""
     shards = tensor.shards
     width = tensor.logical_bytes // max(tensor.elements, 1)
     grid = (tensor.elements,) if shards.flat else tensor.shape
@@ -54,6 +70,12 @@ def digest(manifest: Manifest, tensor: Tensor) -> str:
     return hashlib.sha256(whole(manifest, tensor)).hexdigest()
 
 
+def missing(manifest: Manifest) -> set[StateKind]:
+    """Kinds that exact resume needs and that are nowhere."""
+    there = {one.kind for one in manifest.tensors} | {one.kind for one in manifest.objects}
+    return set(NEEDED_BY_EVERY_RUN) - there - {kind for kind, _ in manifest.elsewhere}
+
+
 def described(manifest: Manifest) -> dict[str, tuple[StateKind, str, tuple[int, ...], int]]:
     """Kind, type, shape and bytes of every tensor."""
     return {one.key: (one.kind, one.dtype, one.shape, one.logical_bytes) for one in manifest.tensors}
@@ -65,12 +87,6 @@ def described_by(truth: dict[str, Any]) -> dict[str, tuple[StateKind, str, tuple
         key: (KINDS[one["kind"]], one["dtype"], tuple(one["shape"]), one["logical_bytes"])
         for key, one in truth["tensors"].items()
     }
-
-
-def missing(manifest: Manifest) -> set[StateKind]:
-    """Kinds that exact resume needs and that are nowhere."""
-    there = {one.kind for one in manifest.tensors} | {one.kind for one in manifest.objects}
-    return set(NEEDED_BY_EVERY_RUN) - there - {kind for kind, _ in manifest.elsewhere}
 
 
 def counted(manifest: Manifest, kinds: set[StateKind]) -> dict[StateKind, tuple[int, int]]:

@@ -55,6 +55,7 @@ class Kernel:
         self._most = max(1, fitting // _DOT) * _DOT  # elements of one pass
         self._values = np.empty((len(weights), self._most), dtype=self.type)
         self._sum = np.empty(self._most, dtype=self.type)
+        self._scratch = np.empty(self._most, dtype=np.uint32)
         self._narrow = can_overflow(dtype, to)
 
     def mean(self, raws: Bytes, out: Bytes | None) -> Result:
@@ -87,7 +88,7 @@ class Kernel:
         _weighted(self._weights, values[1:], mean)
         np.subtract(values[0], mean, out=mean)
         lost = int(overflows(mean, self.to).sum()) if self._narrow else 0
-        encode(mean, self.to, out, finite=True)
+        encode(mean, self.to, out, finite=True, scratch=self._scratch[:elements])
         return gram, 0, lost
 
     def _careful(self, raws: Bytes, out: Bytes | None) -> tuple[Matrix, Any, int]:

@@ -18,11 +18,11 @@ from ckptplan.checkpoint.average.rates import rate_of
 from ckptplan.checkpoint.average.weighting import given, uniform
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest, Tensor
+from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
 from ckptplan.errors import InputError
 from tests.checkpoint.average.folders import load, numpy_type, save, sharded
 from tests.checkpoint.average.test_blocks import flat, grid
-from tests.checkpoint.formats.truth import COLLECTION, folder_of, truth_of
+from tests.checkpoint.shared_fixtures import NAMES, folder_of, truth_of, whole
 
 K = StateKind
 DAMAGED = {
@@ -30,7 +30,6 @@ DAMAGED = {
     "dcp-strided-uneven-4x2", "dcp-truncated", "dcp-uncommitted", "deepspeed-zero2-missing-rank", "orbax-uncommitted",
     "safetensors-bad-headers",
 }  # fmt: skip
-NAMES = sorted(path.parent.name for path in COLLECTION.glob("*/truth.json"))
 
 
 def arrays(seed: int, dtype: str = "float32") -> dict[str, Any]:
@@ -55,21 +54,13 @@ def test_every_format_averaged_with_itself_is_itself(tmp_path: Path, name: str) 
         stored = ran.matched.tensors[-1]
         if ran.matched.from_masters and parameters:
             stored = next(t for key, t in parameters.items() if key.endswith(ran.matched.name))
-        expected = truth.get("tensors", {}).get(stored.key, {}).get("sha256") or _assembled(one, stored)
+        expected = (
+            truth.get("tensors", {}).get(stored.key, {}).get("sha256") or hashlib.sha256(whole(one, stored)).hexdigest()
+        )
         assert digests[ran.matched.name] == expected, ran.matched.name
     wanted = parameters or {t.key: t for t in one.tensors if t.kind is K.MASTER}
     assert len(digests) == len(wanted)
     assert not Path("CKPTPLAN_PICKLE_EXECUTED").exists()
-
-
-def _assembled(manifest: Manifest, tensor: Tensor) -> str:
-    """The digest of a tensor put together shard by shard, where the collection has none."""
-    whole = np.zeros(tensor.shape, numpy_type(tensor.dtype))
-    for row in range(tensor.shards.number):
-        offset, size = tensor.shards.offsets[row].tolist(), tensor.shards.sizes[row].tolist()
-        part = manifest.source.read(tensor, row).view(whole.dtype).reshape(size)
-        whole[tuple(slice(o, o + n) for o, n in zip(offset, size, strict=True))] = part
-    return hashlib.sha256(whole.tobytes()).hexdigest()
 
 
 @pytest.mark.parametrize("name", sorted(DAMAGED & set(NAMES)) or ["absent"])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
+
+import numpy as np
 
 
 class Block(NamedTuple):
@@ -36,7 +37,7 @@ def blocks(shape: tuple[int, ...], most: int) -> Iterator[Block]:
         return
     step = max(1, most // behind)
     start = 0
-    for place in itertools.product(*(range(length) for length in shape[:axis])):
+    for place in np.ndindex(shape[:axis]):
         for low in range(0, shape[axis], step):
             high = min(shape[axis], low + step)
             stop = start + (high - low) * behind
@@ -44,6 +45,14 @@ def blocks(shape: tuple[int, ...], most: int) -> Iterator[Block]:
             upper = (*(at + 1 for at in place), high, *shape[axis + 1 :])
             yield Block(lower, upper, start, stop)
             start = stop
+
+
+def number_of_blocks(shape: tuple[int, ...], most: int) -> int:
+    """How many blocks there are, without making them."""
+    if 0 in shape:
+        return 0
+    axis, behind = _cut_axis(shape, most)
+    return 1 if axis < 0 else math.prod(shape[:axis]) * -(-shape[axis] // max(1, most // behind))
 
 
 def _cut_axis(shape: tuple[int, ...], most: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ckptplan.checkpoint.average.blocks import Block, blocks
+from ckptplan.checkpoint.average.blocks import Block, blocks, number_of_blocks
 from ckptplan.checkpoint.average.filling import BlockSource
 from ckptplan.checkpoint.average.kernel import Kernel, Matrix
 from ckptplan.checkpoint.average.matching import Matched
@@ -203,20 +203,20 @@ class _Progressing:
         self.matched = matched
         self.stored = tuple(_bytewise(tensor) if BITS[tensor.dtype] % 8 else tensor for tensor in matched.tensors)
         self._checkpoints = checkpoints
-        self._grams: NDArray[np.float64] = np.zeros((0, checkpoints, checkpoints))
+        self._gram: Matrix = np.zeros((checkpoints, checkpoints))
+        self._early: dict[int, Matrix] = {}  # of blocks that were done before one in front of them
+        self._summed = 0
         self._not_finite = np.zeros(checkpoints, dtype=np.int64)
         self._left = 0
         self._differs = False
         self._lock = threading.Lock()
 
-    def begin(self) -> list[Block]:
+    def begin(self) -> Iterator[Block]:
         """Its blocks; called once, before the first of them."""
         one = self.stored[0]
         most = min(_BLOCK_BYTES, _MOST_BYTES // self._checkpoints) * 8 // BITS[one.dtype]
-        found = list(blocks(one.shape, most))
-        self._left = len(found)
-        self._grams = np.zeros((len(found), self._checkpoints, self._checkpoints))
-        return found
+        self._left = number_of_blocks(one.shape, most)
+        return blocks(one.shape, most)
 
     def compare(self, raws: NDArray[np.uint8]) -> None:
         """Note whether the checkpoints hold the same bytes."""
@@ -224,22 +224,22 @@ class _Progressing:
             self._differs = True
 
     def note(self, number: int, gram: Matrix, not_finite: tuple[int, ...]) -> None:
-        """Note what a block gave."""
-        self._grams[number] = gram
-        if any(not_finite):
-            with self._lock:
-                self._not_finite += not_finite
+        """Note what a block gave; sums are taken in the order of the blocks, so that they do not depend on threads."""
+        with self._lock:
+            self._not_finite += not_finite
+            self._early[number] = gram
+            while self._summed in self._early:
+                self._gram += self._early.pop(self._summed)
+                self._summed += 1
 
     def ended(self) -> bool:
         """Count a block as done; whether it was the last one."""
         self._left -= 1
-        if self._left == 0:
-            self._grams = self._grams.sum(axis=0, keepdims=True)
         return self._left == 0
 
     def ran(self) -> Ran:
         """What became of it."""
-        return Ran(self.matched, self._grams.sum(axis=0), tuple(self._not_finite.tolist()), self._differs)
+        return Ran(self.matched, self._gram, tuple(self._not_finite.tolist()), self._differs)
 
 
 def _bytewise(tensor: Tensor) -> Tensor:

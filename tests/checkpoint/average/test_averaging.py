@@ -356,3 +356,13 @@ def test_one_checkpoint_has_no_mean(tmp_path: Path) -> None:
         average([one], None, uniform)
     assert isinstance(one, Manifest)
     assert Choice() == averaging.AS_STORED
+
+
+def test_a_tensor_larger_than_its_file_is_refused_at_once(tmp_path: Path) -> None:
+    """Metadata that promises 10^15 elements where a few bytes are stored: an error, and no memory for them."""
+    one = sharded(tmp_path / "1", {"w": np.zeros((4, 4), np.float32)}, lambda a: ([((0, 0), a.shape)], False))
+    (tensor,) = one.tensors
+    sizes = np.array([[10**9, 10**6]], np.int64)
+    absurd = tensor._replace(shape=(10**9, 10**6), shards=tensor.shards._replace(sizes=sizes))
+    with pytest.raises(InputError, match="is stored as"):
+        average([one._replace(tensors=(absurd,))] * 2, None, uniform)

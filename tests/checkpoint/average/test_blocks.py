@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckptplan.checkpoint.average.blocks import blocks
+from ckptplan.checkpoint.average.blocks import blocks, number_of_blocks
 from ckptplan.checkpoint.average.filling import BlockSource
 from ckptplan.errors import InputError
 from tests.checkpoint.average.folders import Array, sharded
@@ -21,6 +21,7 @@ def test_blocks_are_runs_and_boxes_of_the_same_elements(shape: tuple[int, ...], 
     """The elements of the boxes, one block after the other, are all elements in row-major order."""
     numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     at = 0
+    assert number_of_blocks(shape, most) == len(list(blocks(shape, most)))
     for block in blocks(shape, most):
         inside = numbers[tuple(slice(low, high) for low, high in zip(block.lower, block.upper, strict=True))]
         assert (block.start, block.elements) == (at, inside.size)
@@ -63,6 +64,13 @@ def test_any_layout_fills_the_same_blocks(tmp_path: Path, how: str, cut: object,
     np.testing.assert_array_equal(found.reshape(array.shape), array)
     if how == "plain":
         assert manifest.source.reads == 0  # type: ignore[attr-defined]
+
+
+def test_absurd_shapes_take_no_memory() -> None:
+    """Blocks come one by one: a shape of 10^18 elements is no list of anything."""
+    shape = (10**9, 10**9)
+    assert next(blocks(shape, 1_000)).elements == 1_000
+    assert number_of_blocks(shape, 1_000) == 10**15
 
 
 def test_scalars_and_a_file_that_became_shorter(tmp_path: Path) -> None:

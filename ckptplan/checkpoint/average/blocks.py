@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 
 class Block(NamedTuple):
     """Elements of the row-major order: single places on the first axes, a range on one, all of the axes after it."""
@@ -37,7 +35,7 @@ def blocks(shape: tuple[int, ...], most: int) -> Iterator[Block]:
         return
     step = max(1, most // behind)
     start = 0
-    for place in np.ndindex(shape[:axis]):
+    for place in _places(shape[:axis]):
         for low in range(0, shape[axis], step):
             high = min(shape[axis], low + step)
             stop = start + (high - low) * behind
@@ -53,6 +51,16 @@ def number_of_blocks(shape: tuple[int, ...], most: int) -> int:
         return 0
     axis, behind = _cut_axis(shape, most)
     return 1 if axis < 0 else math.prod(shape[:axis]) * -(-shape[axis] // max(1, most // behind))
+
+
+def _places(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All places of the first axes, one by one: itertools.product would first make lists of them."""
+    for number in range(math.prod(shape)):
+        place, left = [], number
+        for length in reversed(shape):
+            left, at = divmod(left, length)
+            place.append(at)
+        yield tuple(reversed(place))
 
 
 def _cut_axis(shape: tuple[int, ...], most: int) -> tuple[int, int]:

@@ -87,6 +87,9 @@ def _mesh(arguments: Mapping[str, Any]) -> Mesh | None:
         return None
     context = _count(arguments.get("context_parallel_size")) or 1
     data = _count(arguments.get("data_parallel_size"))
+    if data is None:  # which is what the other axes leave of the world
+        rest = divmod(_count(arguments.get("world_size")) or 0, tensor * pipeline * context)
+        data = rest[0] if rest[0] and not rest[1] else None
     if data is None:
         return None
     shape, names = [pipeline, data, tensor], ["pp", "dp", "tp"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -14,7 +12,18 @@ from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import read_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.formats.megatron.common import Common, read_common
+from ckptplan.checkpoint.formats.megatron.common import Common, attributes, read_common
+from ckptplan.checkpoint.formats.megatron.grid import (
+    MODEL,
+    OPTIMIZER,
+    Part,
+    Sizes,
+    joined,
+    missing,
+    parts_of,
+    place_of,
+    sizes_of,
+)
 from ckptplan.checkpoint.formats.pieces import DATA_SUFFIXES
 from ckptplan.checkpoint.formats.stored_source import StoredSource
 from ckptplan.checkpoint.kinds import StateKind
@@ -34,21 +43,11 @@ from ckptplan.checkpoint.naming.numbers import guess_by_order
 from ckptplan.checkpoint.pickles.values import Global
 from ckptplan.errors import InputError, Place
 
-MODEL = "model_optim_rng.pt"
-OPTIMIZER = "distrib_optim.pt"
-_RANK = re.compile(r"mp_rank_(\d{2,5})(?:_(\d{3,5}))?\Z")
+_NO_SIZES = "no file says how many model-parallel ranks there were: only gaps between their folders are seen"
 _BUCKETS = {"param": StateKind.MASTER, "exp_avg": StateKind.FIRST_MOMENT, "exp_avg_sq": StateKind.SECOND_MOMENT}
 _STATES = frozenset(
     {StateKind.PARAMETER, StateKind.BUFFER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT}
 )
-
-
-class _Part(NamedTuple):
-    """One file of a model-parallel rank."""
-
-    name: str
-    tensor_rank: int
-    pipeline_rank: int
 
 
 class _Read(NamedTuple):
@@ -57,16 +56,18 @@ class _Read(NamedTuple):
     common: Common
     tensors: dict[str, tuple[tuple[str | int, ...], StoredTensor]]
     faults: tuple[Fault, ...]
+    sizes: Sizes = Sizes(None, None, None)
+    distributed: bool = False  # whether the optimizer's states are in a file of their own
 
 
 def recognised(folder: CheckpointFolder) -> bool:
     """Whether there is a file of a model-parallel rank."""
-    return any(part.name.endswith(MODEL) for part in _parts(folder))
+    return any(part.last == MODEL for part in parts_of(folder.sizes()))
 
 
 def read(folder: CheckpointFolder) -> Manifest:
     """The manifest of one iteration: every file's tensors by the file's name, since nothing says how they were cut."""
-    parts = list(_parts(folder))
+    parts = list(parts_of(folder.sizes()))
     found = [_read_part(folder, part) for part in parts]
     named, remarks = _named(found)
     numbers = {name: at for at, name in enumerate(folder.sizes())}
@@ -74,7 +75,10 @@ def read(folder: CheckpointFolder) -> Manifest:
     tensors = tuple(_tensor(entry, name, stored[entry.key], numbers) for entry, name in named if name.kind in _STATES)
     common = [one.common for one in found]
     mesh = next((one.mesh for one in common if one.mesh is not None), None)
-    ranks = {part.name: rank for part in parts if (rank := _rank(part, mesh)) is not None}
+    sizes = joined([one.sizes for one in found])
+    if sizes.tensor is None and sizes.pipeline is None:
+        remarks.append(_NO_SIZES)
+    ranks = {part.name: rank for part in parts if (rank := _rank(part, mesh, sizes)) is not None}
     steps = {one.step for one in common if one.step is not None}
     faults = [fault for one in found for fault in one.faults]
     if len(steps) > 1:
@@ -91,24 +95,14 @@ def read(folder: CheckpointFolder) -> Manifest:
         world_size=next((one.world_size for one in common if one.world_size is not None), None),
         mesh=mesh,
         writer_ranks=tuple(sorted(set(ranks.values()))),
-        faults=(*faults, *_missing(parts, mesh)),
+        faults=(*faults, *missing(parts, sizes, any(one.distributed for one in found))),
         remarks=tuple(remarks),
         elsewhere=_elsewhere(common),
         producer=next((one.producer for one in common if one.producer), ""),
     )
 
 
-def _parts(folder: CheckpointFolder) -> Iterator[_Part]:
-    for name in folder.sizes():
-        steps = PurePosixPath(name).parts
-        if len(steps) != 2 or steps[1] not in {MODEL, OPTIMIZER}:
-            continue
-        found = _RANK.match(steps[0])
-        if found:
-            yield _Part(name, int(found.group(1)), int(found.group(2) or 0))
-
-
-def _read_part(folder: CheckpointFolder, part: _Part) -> _Read:
+def _read_part(folder: CheckpointFolder, part: Part) -> _Read:
     """One file; what cannot be read is a fault, so that the others are still seen."""
     try:
         loaded = read_torch(folder, part.name)
@@ -123,7 +117,17 @@ def _read_part(folder: CheckpointFolder, part: _Part) -> _Read:
     if harmful:
         message = f"reading it with torch would call {_listed(harmful)}"
         faults = (Fault(Flaw.FOREIGN_CODE, message, part.name, hint="do not load this file"),)
-    return _Read(read_common(loaded.value, part.name), tensors, faults)
+    held_keys = loaded.value if isinstance(loaded.value, dict) else {}
+    arguments = attributes(held_keys.get("args"))
+    # The optimizer of a save without it is left out; one that is distributed keeps its groups here.
+    distributed = arguments.get("use_distributed_optimizer") is True and "optimizer" in held_keys
+    return _Read(
+        read_common(loaded.value, part.name),
+        tensors,
+        faults,
+        sizes_of(arguments),
+        distributed and arguments.get("ckpt_format", "torch") == "torch",
+    )
 
 
 def _named(found: list[_Read]) -> tuple[list[tuple[Entry, Named]], list[str]]:
@@ -173,32 +177,19 @@ def _elsewhere(common: list[Common]) -> tuple[tuple[StateKind, str], ...]:
     )
 
 
-def _rank(part: _Part, mesh: Mesh | None) -> int | None:
+def _rank(part: Part, mesh: Mesh | None, sizes: Sizes) -> int | None:
     """The rank that wrote a file: the first of its data-parallel group, in Megatron's default order of ranks."""
     if mesh is None or len(mesh.shape) != 3:
         return None
     pipeline, data, tensor = mesh.shape
-    if part.tensor_rank >= tensor or part.pipeline_rank >= pipeline:
+    place = place_of(part, sizes)
+    if place.tensor >= tensor or place.pipeline >= pipeline or place.expert:
         return None
-    return part.pipeline_rank * data * tensor + part.tensor_rank
+    return place.pipeline * data * tensor + place.tensor
 
 
 def _listed(names: tuple[Global, ...]) -> str:
     return ", ".join(ascii(str(name))[1:-1][:80] for name in names[:3])
-
-
-def _missing(parts: list[_Part], mesh: Mesh | None) -> list[Fault]:
-    """Model-parallel ranks without a file."""
-    if mesh is None or mesh.shape[0] * mesh.shape[-1] > 1 << 20:
-        return []
-    pipeline, tensor = mesh.shape[0], mesh.shape[-1]
-    there = {(part.tensor_rank, part.pipeline_rank) for part in parts if part.name.endswith(MODEL)}
-    lacking = [(t, p) for p in range(pipeline) for t in range(tensor) if (t, p) not in there]
-    if not lacking:
-        return []
-    first = ", ".join(f"tp {t} pp {p}" for t, p in lacking[:5])
-    message = f"{len(lacking):,} of {pipeline * tensor:,} model-parallel ranks have no {MODEL}: {first}"
-    return [Fault(Flaw.MISSING_FILE, message, hint="is the copy complete?")]
 
 
 def _file(name: str, size: int, ranks: dict[str, int]) -> File:

@@ -31,6 +31,7 @@ class _State(NamedTuple):
     entry: Entry
     spelled: Spelling
     root: int
+    fitted: optimizer.Owned | None = None  # without a ``state`` in its name: by the name of its parameter
 
     @property
     def below(self) -> str:
@@ -49,7 +50,7 @@ def classify(entries: Sequence[Entry]) -> list[Named]:
     optimizers' states matched against those of all tensors, and the names that frameworks give to other states. An
     object that may hold FP8 state is that only if `Entry.fp8` says so.
     """
-    spelled = _unwrapped([spelling(entry) for entry in entries])
+    spelled = _unwrapped(optimizer.opened([spelling(entry) for entry in entries]))
     pairs = list(zip(entries, spelled, strict=True))
     known_roots = optimizer.roots(pairs)
     states: dict[int, _State] = {}
@@ -57,6 +58,7 @@ def classify(entries: Sequence[Entry]) -> list[Named]:
         root = optimizer.root_of(name, known_roots)
         if root is not None:
             states[at] = _State(entry, name, root)
+    states |= _beside(pairs, states)
     owners, own = _owners(pairs, states)
     return [
         _of_state(states[at], own.get(at), owners)
@@ -64,6 +66,20 @@ def classify(entries: Sequence[Entry]) -> list[Named]:
         else _of_rest(entry, name, owners)
         for at, (entry, name) in enumerate(pairs)
     ]
+
+
+def _beside(pairs: Sequence[tuple[Entry, Spelling]], states: Mapping[int, _State]) -> dict[int, _State]:
+    """States that no ``state`` in their name tells, by the names of parameters that they stand behind."""
+    rest = [(at, entry, name) for at, (entry, name) in enumerate(pairs) if at not in states]
+    names = model.names_of_tensors([(entry, name) for _, entry, name in rest if entry.is_tensor])
+    found = {}
+    for at, entry, name in rest:
+        if name.parts[0] in MODELS and not name.flat and name.ends is not None:
+            continue
+        owned = optimizer.fitted(name, _names_for(names, name.scope))
+        if owned is not None:
+            found[at] = _State(entry, name, 0, owned)
+    return found
 
 
 class _Owners(NamedTuple):
@@ -105,6 +121,8 @@ def _owners(
 
 
 def _split(states: Mapping[int, _State], names: Mapping[str, dict[str, str]]) -> dict[int, optimizer.Owned]:
+    fitted = {at: state.fitted for at, state in states.items() if state.fitted is not None}
+    states = {at: state for at, state in states.items() if state.fitted is None}
     stated = {at: state for at, state in states.items() if state.below == optimizer.STATE}
     found = {
         at: optimizer.Owned(".".join(state.rest.parts), state.below, False)
@@ -119,7 +137,7 @@ def _split(states: Mapping[int, _State], names: Mapping[str, dict[str, str]]) ->
         owned = optimizer.split(state.rest, _names_for(names, state.spelled.scope), slot_first=first)
         if owned is not None:
             found[at] = owned
-    return found
+    return found | fitted
 
 
 def _names_for(names: Mapping[str, dict[str, str]], scope: str) -> dict[str, str]:
@@ -131,9 +149,9 @@ def _names_for(names: Mapping[str, dict[str, str]], scope: str) -> dict[str, str
 
 def _of_state(state: _State, owned: optimizer.Owned | None, owners: _Owners) -> Named:
     """What an entry of an optimizer is."""
-    if state.below in {optimizer.GROUPS, "hyperparams"}:
+    if state.fitted is None and state.below in {optimizer.GROUPS, "hyperparams"}:
         return Named(StateKind.HYPERPARAMETERS, _grouped(state, owners), None)
-    if state.below in MASTER_GROUPS:
+    if state.fitted is None and state.below in MASTER_GROUPS:
         return Named(StateKind.MASTER, None, None)
     if owned is None:
         return Named(StateKind.OTHER, None, rank_of(state.rest.parts))
@@ -202,7 +220,7 @@ def _unwrapped(names: list[Spelling]) -> list[Spelling]:
             break
         names = [
             name.behind(1)
-            if (name.scope, name.parts[0]) in wrappers and len(name.parts) > 1 and name.bounded(1)
+            if (name.scope, name.parts[0]) in wrappers and len(name.parts) > 1 and (name.bounded(1) or name.flat)
             else name
             for name in names
         ]

@@ -41,6 +41,11 @@ class Spelling(NamedTuple):
         """Whether an element of the path can end in front of this part."""
         return self.ends is None or at == 0 or at in self.ends
 
+    @property
+    def flat(self) -> bool:
+        """Whether the path begins with a dotted name: its dots may be those of containers or of modules."""
+        return len(self.parts) > 1 and self.ends is not None and 1 not in self.ends
+
     def behind(self, at: int) -> Spelling:
         """The name without its first parts."""
         ends = None if self.ends is None else frozenset(end - at for end in self.ends if end > at)

@@ -20,6 +20,7 @@ from ckptplan.checkpoint.naming.vocabulary import (
     OPTAX,
     OPTIMIZERS,
     SLOTS,
+    UNMISTAKABLE,
 )
 
 DEEPEST_ROOT = 4
@@ -67,6 +68,35 @@ def root_of(spelled: Spelling, known: frozenset[Root]) -> int | None:
         if below and spelled.bounded(at) and (spelled.scope, spelled.parts[:at]) in known:
             return at
     return None
+
+
+def opened(named: list[Spelling]) -> list[Spelling]:
+    """Names of flat state dicts that begin as an optimizer's state does, with their dots as those of containers."""
+    return [name._replace(ends=None) if name.flat and _begins_as_state(name.parts) else name for name in named]
+
+
+def _begins_as_state(parts: tuple[str, ...]) -> bool:
+    below = {STATE, GROUPS} | MASTER_GROUPS | OPTAX
+    return any(is_optimizer(parts[at]) and parts[at + 1] in below for at in range(min(2, len(parts) - 1)))
+
+
+def fitted(name: Spelling, names: Mapping[str, object]) -> Owned | None:
+    """State that stands beside its parameter or right below an optimizer: ``optim.<parameter>.exp_avg``.
+
+    The longest name of a known tensor must fit. A tensor that has another below it is no module, so that behind a
+    parameter's whole name any word is that of a state; behind other prefixes only words that nothing else is called.
+    """
+    parts = name.parts
+    if is_optimizer(parts[0]) and len(parts) > 2:
+        found = split(name.behind(1)._replace(ends=None), names, slot_first=False)
+        if found is not None and found.certain and kind_of_slot(found.slot) is not None:
+            return found
+    if parts[-1] not in SLOTS:
+        return None
+    first = 0 if ".".join(parts[:-1]) in names else 1 if parts[-1] in UNMISTAKABLE else len(parts)
+    starts = range(first, len(parts) - 1)
+    at = next((at for at in starts if ".".join(parts[at:-1]) in names), None)
+    return None if at is None else Owned(".".join(parts[at:-1]), parts[-1], True)
 
 
 def split(rest: Spelling, names: Mapping[str, object], *, slot_first: bool) -> Owned | None:

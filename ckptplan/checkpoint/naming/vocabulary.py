@@ -34,6 +34,14 @@ SLOTS = {
     ),
 }  # fmt: skip
 
+# Of these, words that no module of a model is called.
+UNMISTAKABLE = frozenset(
+    {
+        "exp_avg", "exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col", "max_exp_avg_sq", "momentum_buffer", "exp_inf",
+        "square_avg", "acc_delta", "muon_momentum_buffer", "master_param",
+    }
+)  # fmt: skip
+
 # Groups of masters beside the state of an optimizer, not within it.
 MASTER_GROUPS = frozenset(
     {

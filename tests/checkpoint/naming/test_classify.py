@@ -76,6 +76,48 @@ def test_a_flattened_optimizer_state_names_its_parameter():
     ]
 
 
+@pytest.mark.parametrize("optimizer", ["optimizer.state.", "optim.state.", "opt.", "optim.", "adam.", ""])
+@pytest.mark.parametrize("prefix", ["model.", ""])
+@pytest.mark.parametrize("paths", [True, False])
+def test_flat_state_dicts_with_a_prefix(optimizer, prefix, paths):
+    """Where the whole dotted name is one element of the path, no moment becomes a parameter."""
+    slots = ("exp_avg", "exp_avg_sq", "step") if optimizer != "adam." else ("exp_avg", "exp_avg_sq")
+    names = [f"layers.{n}.{leaf}" for n in range(2) for leaf in ("w", "norm.weight")]
+    keys = [f"{prefix}{name}" for name in names]
+    states = [f"{optimizer}{name}.{slot}" for name in names for slot in slots]
+    found = classify([tensor(key, *((key,) if paths else ())) for key in (*keys, *states)])
+    assert found[: len(keys)] == [Named(PARAMETER, key) for key in keys]
+    assert found[len(keys) :] == [Named(SLOTS[slot], key) for key in keys for slot in slots]
+
+
+def test_a_flat_state_is_that_of_the_longest_name_that_fits():
+    """`optim.a.w.exp_avg` belongs to `a.w`, not to a parameter `w`."""
+    keys = ["w", "a.w", "optim.a.w.exp_avg", "optim.w.exp_avg"]
+    assert [named.parameter for named in classify([tensor(key, key) for key in keys])] == ["w", "a.w", "a.w", "w"]
+
+
+def test_flat_state_dicts_within_a_container_and_by_numbers():
+    """`app.optim.state.<name>.exp_avg`, and `optimizer.state.<number>.exp_avg` with its groups, as one element."""
+    keys = ["app.model.l.w", "app.optim.state.l.w.exp_avg", "app.step"]
+    assert kinds(*(tensor(key, key) for key in keys[:2]), thing(keys[2], keys[2])) == [
+        PARAMETER, FIRST, StateKind.PROGRESS,
+    ]  # fmt: skip
+    keys = ["model.l.w", "optimizer.state.0.exp_avg", "optimizer.param_groups.0.lr"]
+    assert kinds(*(tensor(key, key) for key in keys[:2]), thing(keys[2], keys[2])) == [
+        PARAMETER, FIRST, StateKind.HYPERPARAMETERS,
+    ]  # fmt: skip
+    group = thing("optim.param_groups.0.lr", "optim.param_groups.0", "lr")
+    assert one(group, tensor("model.l.w", "model.l.w")).kind is StateKind.HYPERPARAMETERS
+
+
+def test_words_of_states_behind_a_parameter_name_of_the_model_stay_its_own():
+    """A module of a contained model may be called like a slot, and one of it like a parameter."""
+    assert (
+        kinds(tensor("model.b", "model", "b"), tensor("model.a.b.exp_avg", "model", "a.b.exp_avg")) == [PARAMETER] * 2
+    )
+    assert kinds(tensor("b", "b"), tensor("attn.b.v", "attn.b.v")) == [PARAMETER] * 2
+
+
 def test_a_state_whose_slot_comes_first_names_its_parameter():
     """Megatron's ``optimizer.state.exp_avg_sq.<name>`` is the second moment, and not of ``sq.<name>``."""
     model = tensor("decoder.final.weight")

@@ -6,6 +6,7 @@ from ckptplan.checkpoint.archives.flatten import Path as Keys
 from ckptplan.checkpoint.archives.flatten import dotted
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
+from ckptplan.checkpoint.formats.deepspeed.completeness import lost_parameters, missing_files, steps_differ
 from ckptplan.checkpoint.formats.deepspeed.files import told_files
 from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, read_models
 from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_files, other_rank, state_files, tag_prefix
@@ -47,24 +48,28 @@ def read(folder: CheckpointFolder) -> Manifest:
         raise InputError(f"{folder.root}: no file of the checkpoint can be read: {reader.faults[0].message}")
     ranks = _ranks(optimizers, models, files)
     model_parallel = sorted({file.mp for file in files})
-    faults = _add_optimizers(found, optimizers, models, ranks, several=len(model_parallel) > 1)
+    model_ranks = max(_model_ranks(models), model_parallel[-1] + 1)
+    faults = _add_optimizers(found, optimizers, models, ranks, several=model_ranks > 1)
+    others = other_files(folder, prefix)
+    faults += missing_files(files, others, models, ranks, model_ranks)
+    faults += steps_differ(folder, optimizers, models)
+    faults += lost_parameters(models, others, max((part.stage for part in optimizers), default=0))
     for mp in sorted({one.file.mp for one in models}):
         own = [one for one in models if one.file.mp == mp]
-        add_model(found, own, _label(mp, len(model_parallel) > 1), ranks)
-    others = other_files(folder, prefix)
+        add_model(found, own, _label(mp, model_ranks > 1), ranks)
     for name in others:
         value = reader.value(name)
         if value is not None:
             found.add_state(name, f"{name.removeprefix(prefix)}:", (), value)
     manifest = _assembled(folder, prefix, found, models, optimizers)
-    grid = (ranks, len(model_parallel))
+    grid = (ranks, model_ranks)
     mesh = Mesh(grid, ("data parallel", "model parallel")) if grid[1] > 1 else Mesh(grid[:1], ("data parallel",))
     remarks = list(manifest.remarks)
     remarks += [_UNKNOWN_AXES] if grid[1] > 1 else []
     remarks += [f"{len(others):,} files of pipeline layers or experts: {_FILE_BY_FILE}"] if others else []
     return manifest._replace(
         mesh=mesh,
-        world_size=ranks * len(model_parallel),
+        world_size=ranks * model_ranks,
         faults=(*reader.faults, *faults, *_absent_models(files, ranks)),
         remarks=tuple(remarks),
     )
@@ -82,6 +87,14 @@ def _ranks(optimizers: list[OptimizerPart], models: list[ModelPart], files: list
     ranks = max([1, *said, *((file.dp or 0) + 1 for file in files)])
     if ranks > MOST_RANKS:
         raise InputError(f"a checkpoint of {ranks:,} data-parallel ranks", hint=f"at most {MOST_RANKS:,} are read")
+    return ranks
+
+
+def _model_ranks(models: list[ModelPart]) -> int:
+    """Model-parallel ranks, as the files say."""
+    ranks = max((whole_number(part.values.get("mp_world_size")) or 1 for part in models), default=1)
+    if ranks > MOST_RANKS:
+        raise InputError(f"a checkpoint of {ranks:,} model-parallel ranks", hint=f"at most {MOST_RANKS:,} are read")
     return ranks
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from ckptplan.checkpoint.archives.stored import StoredTensor
@@ -33,7 +34,7 @@ def read_universal(folder: CheckpointFolder, prefix: str, states: list[StateFile
         for slot, name in slots.items():
             _add_state(reader, found, parameter, slot, name)
             _shape(found, f"{slot}:{parameter}", shapes.get(parameter))
-    reader.faults += _absent(parameters, prefix)
+    reader.faults += [*_absent(parameters, prefix), *_absent_parameters(parameters, shapes, prefix)]
     if models:
         add_model(found, models[:1], "", 1)
     _add_common(reader, found, f"{prefix}zero/optimizer_state.pt")
@@ -87,6 +88,15 @@ def _shape(found: Collected, key: str, shape: Shape | None) -> None:
         return
     del found.whole[key]
     found.tensors[key] = tensor._replace(shape=shape, shards=tensor.shards._replace(flat=True))
+
+
+def _absent_parameters(parameters: Mapping[str, object], shapes: Mapping[str, Shape], prefix: str) -> list[Fault]:
+    """Parameters that the model states list and that have no folder, where the others' folders have those names."""
+    gone = [name for name in shapes if name not in parameters]
+    if not gone or len(gone) == len(shapes):
+        return []
+    message = f"{len(gone):,} of {len(shapes):,} parameters have no folder, this one the first"
+    return [Fault(Flaw.MISSING_FILE, message, f"{prefix}zero/{printable(gone[0])[:200]}", hint="is the copy complete?")]
 
 
 def _absent(parameters: dict[str, dict[str, str]], prefix: str) -> list[Fault]:

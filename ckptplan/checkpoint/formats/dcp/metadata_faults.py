@@ -65,7 +65,8 @@ class Faults:
 
     def of_places(self) -> None:
         """Items at places that no file has, items that share bytes, and boxes with negative numbers."""
-        tables = list(self._content.storage.values())
+        # By the number of axes: of two items at one place the later is told, whichever was read first.
+        tables = [table for _, table in sorted(self._content.storage.items())]
         if tables:
             columns = ("keys", "files", "item_offsets", "item_bytes")
             self._items(*(np.concatenate([getattr(table, column) for table in tables]) for column in columns))

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ckptplan.checkpoint.formats.dcp import records_lockstep, records_sites
@@ -150,6 +150,12 @@ def test_a_text_that_looks_like_records():
     st.booleans(),
     st.integers(0, 1 << 30),
 )
+@example(
+    [(1, 1), (1, 2), (2, 6), (0, 2), (2, 5)],
+    [0, 255, 0, 1, 1 << 47, 0, 0, 0, 0, 0, 0, 256, 1, 0, 1, 1, 0, 1, 0, 255],
+    True,
+    251,
+)  # two items at one place, of tensors with different numbers of axes
 def test_irregular_files(tensors, numbers, shuffled, seed):
     """Any numbers, any order of entries, entries missing, doubled or without a tensor: both ways agree, faults too."""
     endless = itertools.cycle(numbers)

@@ -72,14 +72,30 @@ def _seen_before(codes: Ints) -> Ints:
 
 
 def overlapping(files: Ints, starts: Ints, sizes: Ints) -> Ints:
-    """Rows whose bytes another row of the same file has too; rows without a file or without bytes do not count."""
+    """Rows whose bytes another row of the same file has too; rows without a file or without bytes do not count.
+
+    Both rows of each pair are given, so that the answer does not depend on the order in which they are listed.
+    """
     rows = np.flatnonzero((files >= 0) & (sizes > 0))
     files, starts, sizes = files[rows], starts[rows], sizes[rows]
     if _apart(files, starts, sizes).all():
         return np.empty(0, np.int64)
-    order = np.lexsort((starts, files))
-    files, starts, sizes = files[order], starts[order], sizes[order]
-    return np.sort(rows[order[1:][~_apart(files, starts, sizes)]])
+    order = np.lexsort((sizes, starts, files))
+    files, starts, ends = files[order], starts[order], (starts + sizes)[order]
+    holders = _farthest_before(files, ends)
+    shares = (files[1:] == files[holders]) & (starts[1:] < ends[holders])
+    return np.unique(rows[order[np.concatenate((np.flatnonzero(shares) + 1, holders[shares]))]])
+
+
+def _farthest_before(files: Ints, ends: Ints) -> Ints:
+    """For each row but the first, the row before it that reaches farthest; rows are sorted by file."""
+    count = len(ends)
+    by_end = np.argsort(ends, kind="stable")
+    reach = np.empty(count, np.int64)
+    reach[by_end] = np.arange(count)
+    farthest = np.maximum.accumulate(_ranks(files) * count + reach)[:-1]
+    holders: Ints = by_end[farthest % count]
+    return holders
 
 
 def _apart(files: Ints, starts: Ints, sizes: Ints) -> NDArray[np.bool_]:

@@ -19,11 +19,12 @@ class StateKind(StrEnum):
     RANDOM = "random-number states"
     LOSS_SCALER = "loss scaler"
     FP8 = "FP8 state"  # scales and histories of absolute maxima
+    EMA = "averaged weights"  # a copy of the parameters that no step trains
     OTHER = "other"
 
 
-# Without one of these a run does not go on exactly as it would have. A loss scaler, FP8 state and masters are needed
-# only by runs that use them.
+# Without one of these a run does not go on exactly as it would have. A loss scaler, FP8 state, masters and averages are
+# needed only by runs that use them.
 NEEDED_BY_EVERY_RUN = (
     StateKind.PARAMETER,
     StateKind.FIRST_MOMENT,

@@ -32,6 +32,7 @@ WORDS = (
     "random",
     "loss-scaler",
     "fp8",
+    "averages",
     "other",
 )
 KindOption = Annotated[

@@ -26,7 +26,7 @@ class Shown(NamedTuple):
 
 
 # States that a parameter has each: of the others bytes per parameter say nothing.
-_PER_PARAMETER = {StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT}
+_PER_PARAMETER = {StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.EMA}
 
 
 def _shape(value: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
 from ckptplan.checkpoint.manifest import Format
-from ckptplan.cost.ledgers import FIRST, MASTER, SECOND, SMALL_STATES
+from ckptplan.cost.ledgers import ADDITIONS, FIRST, MASTER, SECOND, SMALL_STATES
 
 _PROGRESS, _POSITION, _RANDOM, _SCALER = (state.loss for state in SMALL_STATES)
 
@@ -24,6 +24,7 @@ LOSS = {
     StateKind.RANDOM: _RANDOM,
     StateKind.LOSS_SCALER: _SCALER,
     StateKind.FP8: "scales are found again: overflow or lost digits in the first steps",
+    StateKind.EMA: ADDITIONS["ema"].loss,
     StateKind.OTHER: "what the program keeps there",
 }
 
@@ -64,6 +65,7 @@ _TENSORS = frozenset(
         StateKind.MASTER,
         StateKind.FIRST_MOMENT,
         StateKind.SECOND_MOMENT,
+        StateKind.EMA,
     }
 )
 
@@ -79,5 +81,5 @@ def on_other_ranks(kind: StateKind, ranked: bool, there: bool, format_: Format) 
     return SCALER_REFOUND if kind is StateKind.LOSS_SCALER else CARRIED
 
 
-IF_USED = frozenset({StateKind.MASTER, StateKind.LOSS_SCALER, StateKind.FP8, StateKind.BUFFER})
+IF_USED = frozenset({StateKind.MASTER, StateKind.LOSS_SCALER, StateKind.FP8, StateKind.BUFFER, StateKind.EMA})
 ALWAYS = frozenset(NEEDED_BY_EVERY_RUN)

@@ -22,13 +22,18 @@ class Role(NamedTuple):
 
 
 _NUMBER = r"(?:_\d{1,9})?"
+_RANK = r"(?:[_-]?(?:dp_)?rank[_-]?(?P<rank>\d{1,9}))?"
 _ROLES = (
     Role(re.compile(rf"optimizer{_NUMBER}\.(?:pt|bin)\Z"), "optimizer state"),
     Role(re.compile(rf"scheduler{_NUMBER}\.(?:pt|bin)\Z"), "scheduler", StateKind.SCHEDULER),
     Role(re.compile(r"(?:rng_state|random_states)(?:_(?P<rank>\d{1,9}))?\.(?:pth|pkl)\Z"), "random-number states",
          StateKind.RANDOM),
+    Role(re.compile(rf"(?:rng|random|rngs)(?:[_-]states?)?{_RANK}\.(?:pth|pkl|pt|bin)\Z"), "random-number states",
+         StateKind.RANDOM),
     Role(re.compile(r"scaler\.pt\Z"), "loss scaler", StateKind.LOSS_SCALER),
     Role(re.compile(rf"(?:dl_state_dict|sampler){_NUMBER}\.bin\Z"), "data position", StateKind.DATA_POSITION),
+    Role(re.compile(rf"(?:train[_-])?(?:dataloader|data_loader|sampler|dataset_state)(?:[_-]state(?:[_-]dict)?)?{_RANK}"
+                    r"\.(?:pth|pkl|pt|bin)\Z"), "data position", StateKind.DATA_POSITION),
     Role(re.compile(r"custom_checkpoint_\d{1,9}\.pkl\Z"), "registered object"),
 )  # fmt: skip
 

@@ -9,7 +9,10 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.naming import model, optimizer
 from ckptplan.checkpoint.naming.entries import Entry, Named, Spelling, spelling
 from ckptplan.checkpoint.naming.ranks import rank_of
+from ckptplan.checkpoint.naming.sections import generator_state, is_average, is_floating, rank_in, section_of
 from ckptplan.checkpoint.naming.vocabulary import (
+    BUFFER_LEAVES,
+    CONFIGURATIONS,
     EXTRA_STATES,
     MASTER_GROUPS,
     MODELS,
@@ -87,6 +90,7 @@ class _Owners(NamedTuple):
 
     trained: model.Trained
     names: Mapping[str, dict[str, str]]
+    modules: frozenset[tuple[str, str]]  # scopes and first parts of names below which weights stand
 
     @property
     def keys(self) -> frozenset[str]:
@@ -117,7 +121,10 @@ def _owners(
     scoped = ((states[at].spelled.scope, owned.parameter) for at, owned in own.items())
     keys = frozenset(key for scope, name in scoped if (key := _names_for(names, scope).get(name)) is not None)
     tensors = {entry.key: (entry, name) for entry, name in (*outside, *inner)}
-    return _Owners(model.trained(keys, tensors), names), own
+    modules = frozenset(
+        (name.scope, name.parts[0]) for entry, name in tensors.values() if is_floating(entry) and entry.shape
+    )
+    return _Owners(model.trained(keys, tensors), names, modules), own
 
 
 def _split(states: Mapping[int, _State], names: Mapping[str, dict[str, str]]) -> dict[int, optimizer.Owned]:
@@ -175,15 +182,24 @@ def _of_rest(entry: Entry, name: Spelling, owners: _Owners) -> Named:
         bucket = _of_bucket(name.parts[-1])
         if bucket is not None:
             return Named(bucket, None, None)
-    section = None if entry.key in owners.keys else _section(entry, name)
-    if section is not None:
-        return Named(section, None, rank_of(name.parts) if section in _RANKED else None)
+    if entry.key not in owners.keys:
+        if is_average(name.parts):
+            return Named(StateKind.EMA, _averaged(entry, name, owners) if entry.is_tensor else None, None)
+        section = _section(entry, name, in_module=(name.scope, name.parts[0]) in owners.modules)
+        if section is not None:
+            return Named(section, None, rank_in(name.parts) if section in _RANKED else None)
     if entry.is_tensor:
         kind = model.kind_of_tensor(entry, name, owners.trained)
         return Named(kind, entry.key if kind is StateKind.PARAMETER else None, None)
     if name.parts[-1] in EXTRA_STATES:
         return Named(StateKind.FP8 if entry.fp8 else StateKind.OTHER, None, None)
     return Named(StateKind.OTHER, None, rank_of(name.parts))
+
+
+def _averaged(entry: Entry, name: Spelling, owners: _Owners) -> str | None:
+    """The parameter that an average is of: what stands behind ``ema``, ``ema.shadow_params``, ``ema_model.module``."""
+    found = (owners.key(name.scope, ".".join(name.parts[at:])) for at in range(1, min(4, len(name.parts))))
+    return next((key for key in found if key not in {None, entry.key}), None)
 
 
 def _of_bucket(leaf: str) -> StateKind | None:
@@ -193,19 +209,40 @@ def _of_bucket(leaf: str) -> StateKind | None:
     return None if leaf in PARAMETER_LEAVES else SLOTS.get(leaf, StateKind.OTHER)
 
 
-def _section(entry: Entry, name: Spelling) -> StateKind | None:
-    """The kind that the first part of a name gives, or for objects in unknown containers a later one."""
+def _section(entry: Entry, name: Spelling, *, in_module: bool) -> StateKind | None:
+    """The kind that the first part of a name gives, or for what cannot be of a model a later one."""
     parts = name.parts
-    if parts[0] in MODELS or (optimizer.is_optimizer(parts[0]) and entry.is_tensor):
+    if entry.is_tensor and generator_state(entry, name, in_module=in_module):
+        return StateKind.RANDOM
+    loose = entry.is_tensor and not in_module and not is_floating(entry) and parts[-1] not in BUFFER_LEAVES
+    if _of_another(entry, name) or (entry.is_tensor and not loose and _of_module(entry, name)):
         return None
-    # One element of a path with dots in it is the full name of a module's tensor, not a way through containers.
-    if entry.is_tensor and len(parts) > 1 and (not name.bounded(1) or (name.ends is None and _weightlike(parts))):
-        return None
-    kind = SECTIONS.get(parts[0])
-    if kind is StateKind.PROGRESS or (kind is None and not entry.is_tensor):
-        inner = next((SECTIONS[part] for part in parts[1:] if part in SECTIONS), None)
+    kind = section_of(parts[0])
+    if kind is StateKind.PROGRESS or (kind is None and (loose or not entry.is_tensor)):
+        inner = next((found for part in parts[1:] if (found := section_of(part)) is not None), None)
         return inner if inner is not None and (kind is None or inner is not StateKind.LOSS_SCALER) else kind
     return kind
+
+
+def _of_another(entry: Entry, name: Spelling) -> bool:
+    """Whether the first part is that of a model, of an optimizer or of what the run was started with."""
+    first = name.parts[0]
+    return first in MODELS or (optimizer.is_optimizer(first) if entry.is_tensor else first in CONFIGURATIONS)
+
+
+def _of_module(entry: Entry, name: Spelling) -> bool:
+    """Whether a tensor is called as one of a module is, without a container of states in front.
+
+    One element of a path with dots in it is the full name of a module's tensor, not a way through containers.
+    """
+    parts = name.parts
+    dotted = not name.bounded(1) or (name.ends is None and _weightlike(parts))
+    return parts[0] not in SECTIONS or (len(parts) > 1 and dotted) or _sized(entry, SECTIONS[parts[0]])
+
+
+def _sized(entry: Entry, kind: StateKind) -> bool:
+    """A tensor of many numbers that are not whole ones counts nothing: a parameter may be called ``tokens``."""
+    return kind is StateKind.PROGRESS and is_floating(entry) and len(entry.shape) > 0 and entry.dtype is not None
 
 
 def _weightlike(parts: tuple[str, ...]) -> bool:

@@ -9,7 +9,6 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.naming.entries import Entry, Spelling
 from ckptplan.checkpoint.naming.fp8 import named_fp8
 from ckptplan.checkpoint.naming.vocabulary import (
-    AVERAGES,
     BUFFER_LEAVES,
     EXTRA_STATES,
     FP8_COMPANIONS,
@@ -76,8 +75,6 @@ def kind_of_tensor(entry: Entry, spelled: Spelling, known: Trained) -> StateKind
     leaf = spelled.parts[-1]
     if entry.key in known.keys:
         return StateKind.PARAMETER
-    if spelled.parts[0] in AVERAGES:
-        return StateKind.OTHER
     if leaf in EXTRA_STATES:
         return StateKind.FP8 if entry.fp8 else StateKind.OTHER
     beside = ".".join(spelled.parts[:-1]) in known.float8

@@ -83,7 +83,31 @@ MODELS = frozenset(
 WRAPPERS = frozenset({"app", "my_app", "app_state", "checkpoint", "ckpt", "trainer"})
 
 # Copies of the parameters that no step trains.
-AVERAGES = frozenset({"ema", "ema_model", "model_ema", "ema_state", "ema_state_dict", "shadow_params", "swa_model"})
+AVERAGES = frozenset(
+    {
+        "ema", "ema_model", "model_ema", "ema_state", "ema_state_dict", "ema_weights", "shadow_params",
+        "swa_model", "averaged_model", "average_model", "state_dict_ema",
+    }
+)  # fmt: skip
+# A first part of the word ema and of these alone is one of averaged weights.
+EMA_COMPANIONS = frozenset(
+    {
+        "ema", "model", "models", "module", "net", "network", "unet", "weights", "params", "parameters", "param",
+        "state", "states", "dict", "shadow", "decay", "step", "steps", "updates", "num", "optimizer", "copy",
+    }
+)  # fmt: skip
+
+# Words between underscores that only the states of random-number generators are called by.
+RANDOM_WORDS = frozenset({"rng", "rngs", "prng"})
+
+# What a run was started with: no word in it is a state.
+CONFIGURATIONS = frozenset(
+    {
+        "args", "arguments", "cfg", "config", "configs", "configuration", "conf", "hparams", "hyper_parameters",
+        "hyperparameters", "settings", "training_args", "model_args", "model_config",
+        "train_config", "job_config",
+    }
+)  # fmt: skip
 
 SECTIONS = {
     **dict.fromkeys(
@@ -100,7 +124,12 @@ SECTIONS = {
             "epoch", "current_epoch", "train_state", "training_state", "trainer_state", "progress",
             "train_progress", "training_progress", "tokens_seen", "ntokens_seen", "num_tokens", "total_tokens",
             "samples_seen", "global_samples", "consumed_samples", "consumed_train_samples", "step_count",
-            "num_floating_point_operations_so_far", "trainer_state.json",
+            "num_floating_point_operations_so_far", "trainer_state.json", "num_updates", "step_num", "num_steps",
+            "n_steps", "train_step", "train_steps", "training_step", "training_steps", "trained_steps",
+            "global_step_num", "iter_num", "num_iterations", "updates", "num_epochs", "epoch_num", "epochs_trained",
+            "tokens", "num_tokens_seen", "total_tokens_seen", "tokens_trained", "tokens_processed", "consumed_tokens",
+            "seen_tokens", "n_tokens", "num_samples", "seen_samples", "total_samples", "num_examples_seen",
+            "batches_seen", "batch_idx", "num_batches_seen", "run_state", "loop_state", "loops",
         ),
         StateKind.PROGRESS,
     ),
@@ -108,7 +137,11 @@ SECTIONS = {
         (
             "dataloader", "dataloaders", "data_loader", "train_dataloader", "train_loader", "dataloader_state",
             "dataloader_state_dict", "dl_state_dict", "dataset", "train_dataset", "data_state", "data", "sampler",
-            "data_sampler", "train_sampler", "data_iter", "data_iterator", "train_dataloader_state",
+            "data_sampler", "train_sampler", "data_iter", "data_iterator", "train_dataloader_state", "dl_state",
+            "dataset_state", "dataset_states", "dataset_state_dict", "data_loader_state", "data_loaders",
+            "data_loader_state_dict", "loader", "loader_state", "train_loader_state", "train_dl", "sampler_state",
+            "sampler_state_dict", "batch_sampler", "train_data", "train_iter", "train_iterator", "data_position",
+            "data_iterator_state", "data_stream", "datapipe", "stateful_dataloader",
         ),
         StateKind.DATA_POSITION,
     ),
@@ -117,6 +150,8 @@ SECTIONS = {
             "rng", "rngs", "rng_state", "rng_states", "rng_state_dict", "random", "random_state", "random_states",
             "random_rng_state", "np_rng_state", "numpy_rng_state", "torch_rng_state", "cuda_rng_state",
             "rng_tracker_states", "python_rng_state", "cpu_rng_state", "torch_cuda_rng_state", "prng_key",
+            "random_state_dict", "torch_random_state", "numpy_random_state", "np_random_state", "python_random_state",
+            "cuda_random_state", "numpy_state", "python_state", "generator_state", "generator_states",
         ),
         StateKind.RANDOM,
     ),

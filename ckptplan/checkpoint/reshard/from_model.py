@@ -107,6 +107,8 @@ def _kept(state: State, dtype: str, weights: bool) -> _Kept:
         return _Kept(StateKind.PARAMETER, "", dtype)
     if state.kind is Kind.MASTER:
         return _Kept(StateKind.MASTER, "optimizer.master.", dtype)
+    if state.kind is Kind.EMA:
+        return _Kept(StateKind.EMA, f"{name}.", dtype)
     if state.kind is not Kind.MOMENT:
         return _Kept(StateKind.OTHER, f"{name}.", dtype)
     matrices = True if state.name.endswith("of matrices") else False if state.name.endswith(_ADAM_OF_MUON) else None

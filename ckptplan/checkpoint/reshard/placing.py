@@ -19,9 +19,11 @@ from ckptplan.checkpoint.reshard.wanted import Only
 
 # What lies on the mesh as its parameter does. All else is whole on every rank that needs it.
 SHARDED = frozenset({
-    StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.OTHER,
+    StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.EMA,
+    StateKind.OTHER,
 })  # fmt: skip
 
+_UNLIKE = frozenset({StateKind.OTHER, StateKind.EMA})  # without a parameter to follow
 
 _ByName = Callable[[str, tuple[int, ...]], tuple[Placements, Only, bool]]
 
@@ -120,7 +122,7 @@ def _placed(
         placements, sure = own.placements, True
         if not named:
             placements = follow(tensor.key, tensor.shape, shape, placements)
-    elif not on_mesh or (tensor.kind is StateKind.OTHER and not tensor.parameter):
+    elif not on_mesh or (tensor.kind in _UNLIKE and not tensor.parameter):
         placements, sure = whole, True
     else:
         given = of_parameter.placements if of_parameter is not None else None

@@ -15,7 +15,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Format, Manifest, Tensor
 from ckptplan.checkpoint.summary import KindTotal, by_kind
 from ckptplan.cost.architecture import Architecture
-from ckptplan.cost.ledgers import FIRST, MASTER, SECOND, SMALL_STATES, WEIGHTS
+from ckptplan.cost.ledgers import ADDITIONS, FIRST, MASTER, SECOND, SMALL_STATES, WEIGHTS
 from ckptplan.cost.scenario import Kind, Ledger, Scope, State
 from ckptplan.errors import InputError
 from ckptplan.readers.models.stored_model import architecture_of
@@ -33,6 +33,7 @@ _BY_PARAMETER = {
     StateKind.MASTER: MASTER,
     StateKind.FIRST_MOMENT: FIRST,
     StateKind.SECOND_MOMENT: SECOND,
+    StateKind.EMA: ADDITIONS["ema"],
 }
 _STEP, _POSITION, _RANDOM, _SCALER = SMALL_STATES
 _SMALL = {

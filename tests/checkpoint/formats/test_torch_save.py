@@ -174,3 +174,19 @@ def test_mutations_of_whole_checkpoints_end_in_a_manifest_or_one_error(tmp_path:
         except InputError:
             continue
     assert 0 < whole < 2_000
+
+
+def test_files_of_random_states_and_positions_by_common_names(tmp_path: Path) -> None:
+    """Beside weights in a folder, each of the rank that its name holds."""
+    (tmp_path / "model.pt").write_bytes(saved({"w": WEIGHT}, DATA))
+    names = ("rng_state_rank_0.pt", "rng_rank_1.pt", "random_states.pt", "dataloader_rank_1.pt", "sampler_state.pt")
+    for name in names:
+        (tmp_path / name).write_bytes(saved({"x": 1}, {}))
+    found = {entry.key: (entry.kind, entry.rank) for entry in read_manifest(tmp_path).objects}
+    assert found == {
+        "rng_state_rank_0.pt:x": (StateKind.RANDOM, 0),
+        "rng_rank_1.pt:x": (StateKind.RANDOM, 1),
+        "random_states.pt:x": (StateKind.RANDOM, 0),
+        "dataloader_rank_1.pt:x": (StateKind.DATA_POSITION, 1),
+        "sampler_state.pt:x": (StateKind.DATA_POSITION, None),
+    }

@@ -303,9 +303,95 @@ def test_scales_are_fp8_by_their_whole_leaf():
     assert kinds(*entries) == [fp8, PARAMETER, fp8, PARAMETER, fp8, PARAMETER]
 
 
-def test_averages_of_parameters_are_no_parameters():
-    """An exponential average is a second copy that no step trains."""
-    assert kinds(tensor("ema.a.weight", "ema", "a.weight"), tensor("model.a.weight")) == [StateKind.OTHER, PARAMETER]
+@pytest.mark.parametrize(
+    "prefix",
+    ["ema", "ema_model", "model_ema", "ema_weights", "ema_state_dict", "ema.shadow_params", "state_dict.model_ema"],
+)
+def test_averages_of_parameters_are_no_parameters(prefix):
+    """An exponential average is a second copy that no step trains, of a parameter that has its name."""
+    average = tensor(f"{prefix}.a.weight", *prefix.split("."), "a.weight")
+    expected = [Named(StateKind.EMA, "model.a.weight"), Named(PARAMETER, "model.a.weight")]
+    assert classify([average, tensor("model.a.weight", "model", "a.weight")]) == expected
+    assert kinds(thing(f"{prefix}.decay", *prefix.split("."), "decay")) == [StateKind.EMA]
+
+
+def test_a_trained_parameter_may_be_called_like_an_average():
+    """With a state of the optimizer it is a parameter; with the word in a later part of a name too."""
+    states = [tensor("optim.state.ema.weight.exp_avg", "optim", "state", "ema.weight", "exp_avg")]
+    assert kinds(tensor("ema.weight", "ema.weight"), *states)[0] is PARAMETER
+    assert kinds(tensor("model.vq.ema_w", "model", "vq.ema_w")) == [PARAMETER]
+    assert kinds(tensor("schema.weight", "schema.weight")) == [PARAMETER]
+
+
+@pytest.mark.parametrize(
+    ("key", "rank"),
+    [
+        ("rng_0", 0), ("rng_rank_3", 3), ("rank_2_rng", 2), ("rng_state_rank12", 12), ("torch_rng", None),
+        ("cuda_rng_state_1", None), ("rng.cpu", None), ("rank_1.rng", 1), ("random_state", None), ("rng_state", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("paths", [True, False])
+def test_random_number_states_by_common_names(key, rank, paths):
+    """Tensors of bytes and objects alike, with the rank that the name holds; a GPU's number is no rank."""
+    weights = [tensor("model.a.weight", "model", "a.weight"), tensor("optim.state.a.weight.exp_avg")]
+    path = (key,) if paths else ()
+    found = one(tensor(key, *path, dtype="uint8", shape=(5_056,)), *weights)
+    assert found == Named(StateKind.RANDOM, None, rank)
+    assert one(tensor(f"{key}.torch", *path, *(["torch"] if paths else []), dtype="uint8", shape=(16,))) == found
+    assert one(thing(key, *path), *weights) == found
+
+
+@pytest.mark.parametrize(("length", "kind"), [(5_056, StateKind.RANDOM), (16, StateKind.RANDOM), (64, PARAMETER)])
+def test_vectors_of_bytes_of_a_generators_length(length, kind):
+    """Generators of the CPU have 5,056 bytes in torch and those of a GPU 16: neither a parameter nor a buffer."""
+    weights = tensor("model.a.weight", "model", "a.weight")
+    assert one(tensor("cpu", "cpu", dtype="uint8", shape=(length,)), weights).kind is kind
+    assert one(tensor("cpu", "cpu", dtype="float32", shape=(length,)), weights).kind is PARAMETER
+
+
+def test_words_of_generators_in_the_name_of_a_parameter():
+    """Floating numbers are no state of a generator, whatever the module is called."""
+    assert kinds(tensor("model.rng.proj", "model", "rng.proj"), tensor("rng.weight"), tensor("strng.w")) == [
+        PARAMETER, PARAMETER, PARAMETER,
+    ]  # fmt: skip
+    assert kinds(tensor("random_projection.w", "random_projection.w", dtype="int64")) == [PARAMETER]
+
+
+@pytest.mark.parametrize(
+    ("key", "rank"),
+    [
+        ("dataloader_0", 0), ("dataloader_rank0", 0), ("dl_state_rank_1", 1), ("dataset_state", None), ("loader", None),
+        ("train_dataloader_rank_4", 4), ("val_dataloader", None), ("sampler", None), ("dp_rank_3_dataloader", 3),
+    ],
+)  # fmt: skip
+def test_data_positions_by_common_names(key, rank):
+    """With the rank that the name holds."""
+    assert one(thing(f"{key}.pos", key, "pos")) == Named(StateKind.DATA_POSITION, None, rank)
+
+
+@pytest.mark.parametrize("key", ["num_updates", "step_num", "tokens", "train_step", "consumed_tokens", "batches_seen"])
+def test_progress_by_common_names(key):
+    """Numbers of steps, updates, tokens and batches; a parameter may have such a name."""
+    assert kinds(thing(key, key), tensor(key, key, dtype="int64", shape=())) == [StateKind.PROGRESS] * 2
+    assert kinds(tensor(key, key, shape=(8, 4))) == [PARAMETER]
+    assert (
+        kinds(tensor(f"{key}.weight", f"{key}.weight"), tensor(f"{key}.n", f"{key}.n", dtype="int64"))[0] is PARAMETER
+    )
+
+
+def test_words_in_the_configuration_of_a_run_are_no_states():
+    """`args.dataset` and `config.seed` say how the run was started, not where it is."""
+    assert kinds(thing("args.dataset", "args", "dataset"), thing("config.rng.seed", "config", "rng", "seed")) == [
+        StateKind.OTHER, StateKind.OTHER,
+    ]  # fmt: skip
+
+
+def test_whole_numbers_of_a_flat_state_dict_are_progress_and_counters_of_a_module_are_buffers():
+    """`train_state.step` as one element; `data.bn.num_batches_tracked` stands beside weights of the same module."""
+    weights = [tensor(f"data.bn.{leaf}", f"data.bn.{leaf}") for leaf in ("weight", "bias")]
+    counter = tensor("data.bn.num_batches_tracked", "data.bn.num_batches_tracked", dtype="int64", shape=())
+    step = tensor("train_state.step", "train_state.step", dtype="int64", shape=())
+    assert kinds(step, counter, *weights) == [StateKind.PROGRESS, StateKind.BUFFER, PARAMETER, PARAMETER]
 
 
 def test_states_of_parameters_that_were_not_saved():

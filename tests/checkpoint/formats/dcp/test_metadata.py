@@ -153,8 +153,8 @@ def test_items_that_cannot_be():
     """Items with negative numbers, and items that share bytes, are faults; empty items share nothing."""
     assert faults([*ENTRIES[:2], ("step", None, "__0_0.distcp", -5, 3)]) == [(Flaw.CORRUPT, "step")]
     assert faults([*ENTRIES[:2], ("step", None, "__0_0.distcp", 49, 9)]) == [
-        (Flaw.OVERLAP, "w"),
         (Flaw.OVERLAP, "step"),
+        (Flaw.OVERLAP, "w"),
     ]
     assert faults([*ENTRIES[:2], ("step", None, "__0_0.distcp", 10, 0)]) == []
 

@@ -29,6 +29,12 @@ class CheckpointFolder:
         self._sizes: dict[str, int] | None = None
         self._streams: OrderedDict[str, BinaryIO] = OrderedDict()
         self.links: list[str] = []  # names that are links, which are not followed
+        self.special: list[str] = []  # names of pipes, sockets and devices, which are not opened
+
+    @property
+    def alone(self) -> bool:
+        """Whether one file was named, so that what lies beside it is not seen."""
+        return self._only is not None
 
     def __enter__(self) -> CheckpointFolder:
         return self
@@ -123,6 +129,8 @@ class CheckpointFolder:
                 self._walk(folder / entry.name, found, depth + 1)
             elif entry.is_file(follow_symlinks=False):
                 found[name] = entry.stat(follow_symlinks=False).st_size
+            elif not entry.is_dir(follow_symlinks=False):
+                self.special.append(name)
             if len(found) > MOST_FILES:
                 raise self.refused("", f"more than {MOST_FILES:,} files", "name the folder of one checkpoint")
 

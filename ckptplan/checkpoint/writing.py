@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ckptplan.checkpoint.writing_header import Entry, header_of, refuse_entries
-from ckptplan.checkpoint.writing_places import refuse_without_room, refused, replaceable, sync_folder
+from ckptplan.checkpoint.writing_places import beside, refuse_without_room, replaceable, sync_folder, undone
 from ckptplan.errors import InputError, printable
 
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -56,9 +55,10 @@ class SafetensorsWriter:
         refuse_without_room(target.parent, self.size_bytes)
         self._covered = {entry.name: _Covered(entry.size_bytes) for entry in listed}
         self._start, self._target, self._handle = len(header), target, -1
-        self._aside = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.part"
+        self._aside = beside(target)
         self._open = True
-        self._guarded(lambda: self._begin(header))
+        with undone(self.path, self.abort):
+            self._begin(header)
 
     def __enter__(self) -> SafetensorsWriter:
         return self
@@ -71,7 +71,8 @@ class SafetensorsWriter:
         view = memoryview(data).cast("B")
         self._covered[name].add(start_byte, len(view), name)
         at = self._start + self._places[name] + start_byte
-        self._guarded(lambda: _write_all(self._stream(), view, at))
+        with undone(self.path, self.abort):
+            _write_all(self._stream(), view, at)
 
     def finish(self) -> None:
         """All is written: sync, then give the file its name, then sync the folder."""
@@ -80,7 +81,8 @@ class SafetensorsWriter:
                 said = f"{covered.missing:,} bytes of {printable(name)} were never written; nothing is left behind"
                 self.abort()
                 raise InputError(said, hint="the checkpoint does not hold all of it")
-        self._guarded(self._commit)
+        with undone(self.path, self.abort):
+            self._commit()
         self._open = False
 
     def abort(self) -> None:
@@ -116,16 +118,6 @@ class SafetensorsWriter:
         self.park()
         self._aside.replace(self._target)
         sync_folder(self._target.parent)
-
-    def _guarded(self, action: Callable[[], object]) -> None:
-        try:
-            action()
-        except OSError as error:
-            self.abort()
-            raise refused(self.path, error) from error
-        except BaseException:
-            self.abort()
-            raise
 
 
 class _Covered:

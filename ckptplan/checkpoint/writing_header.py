@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,10 +25,12 @@ class Entry(NamedTuple):
     @property
     def size_bytes(self) -> int:
         """Bytes of its elements. [bytes]."""
-        elements = 1
-        for length in self.shape:
-            elements *= length
-        return size_bytes(self.dtype, elements)
+        return size_bytes(self.dtype, self.elements)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements. [1]."""
+        return math.prod(self.shape)
 
 
 def refuse_entries(entries: Sequence[Entry]) -> None:
@@ -53,10 +56,7 @@ def _fault(entry: Entry, seen: set[str]) -> tuple[str, str | None] | None:
         return "a safetensors file cannot have a tensor of this name", "leave it out"
     if entry.dtype not in TO_SAFETENSORS:
         return f"a safetensors file cannot hold {entry.dtype}", "leave it out: give the patterns of the others"
-    bits = BITS[entry.dtype]
-    elements = 1
-    for length in entry.shape:
-        elements *= length
+    bits, elements = BITS[entry.dtype], entry.elements
     if any(length < 0 for length in entry.shape) or elements * bits % 8:
         return f"{elements:,} elements of {bits} bits are no whole number of bytes", "leave it out"
     return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ckptplan.errors import InputError, printable
@@ -50,6 +51,24 @@ def refused(path: Path, error: OSError) -> InputError:
     """The error for a file that cannot be written."""
     reason = error.strerror or str(error)
     return InputError(f"cannot write {printable(str(path))}: {reason.lower()}", hint="give another file")
+
+
+def beside(target: Path) -> Path:
+    """A name in the same folder for what is not finished yet."""
+    return target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.part"
+
+
+@contextmanager
+def undone(path: Path, abort: Callable[[], object]) -> Iterator[None]:
+    """Abort whatever goes wrong inside; an error of the system becomes that of the file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        abort()
+        raise refused(path, error) from error
+    except BaseException:
+        abort()
+        raise
 
 
 def sync_folder(folder: Path) -> None:

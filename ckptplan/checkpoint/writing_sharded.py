@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 from ckptplan.checkpoint.writing import SafetensorsWriter
 from ckptplan.checkpoint.writing_header import Entry, refuse_entries
-from ckptplan.checkpoint.writing_places import refuse_without_room, refused, replaceable, sync_folder
+from ckptplan.checkpoint.writing_places import beside, refuse_without_room, replaceable, sync_folder, undone
 from ckptplan.errors import InputError, printable
 
 SHARD_BYTES = 5_000_000_000  # transformers cuts at 5 GB
@@ -52,20 +51,14 @@ class ShardedSafetensorsWriter:
         self._target = _new_folder(self.path, inputs)
         self._total_bytes = sum(entry.size_bytes for entry in listed)
         refuse_without_room(self._target.parent, self._total_bytes)
-        self._aside = self._target.parent / f".{self._target.name[:200]}.{secrets.token_hex(6)}.part"
+        self._aside = beside(self._target)
         self._writers: dict[str, SafetensorsWriter] = {}
         self._file_of: dict[str, str] = {}
         self._busy: OrderedDict[str, None] = OrderedDict()
         self._open = True
-        try:
+        with undone(self.path, self.abort):
             self._aside.mkdir()
             self._begin(cut(listed, shard_bytes), metadata)
-        except OSError as error:
-            self.abort()
-            raise refused(self.path, error) from error
-        except BaseException:
-            self.abort()
-            raise
 
     def __enter__(self) -> ShardedSafetensorsWriter:
         return self
@@ -89,7 +82,7 @@ class ShardedSafetensorsWriter:
 
     def finish(self) -> None:
         """All is written: finish every file, write the index, then give the folder its name."""
-        try:
+        with undone(self.path, self.abort):
             for writer in self._writers.values():
                 writer.finish()
             if len(self._writers) > 1:
@@ -97,12 +90,6 @@ class ShardedSafetensorsWriter:
             sync_folder(self._aside)
             self._aside.rename(self._target)  # replaces an empty folder, and nothing else
             sync_folder(self._target.parent)
-        except OSError as error:
-            self.abort()
-            raise refused(self.path, error) from error
-        except BaseException:
-            self.abort()
-            raise
         self._open = False
 
     def abort(self) -> None:

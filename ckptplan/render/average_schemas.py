@@ -6,9 +6,8 @@ from typing import Any
 
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Format
-from ckptplan.render.schema_parts import MAYBE, SHARE, TEXT, TEXTS, TIME, object_of, or_null
+from ckptplan.render.schema_parts import MAYBE, SHARE, TEXT, TEXTS, TIME, WHOLE, object_of, or_null
 
-_BYTES = {"type": "integer", "minimum": 0}
 _CHECKPOINT = {
     "checkpoint": TEXT,
     "format": {"enum": [str(name) for name in Format]},
@@ -26,11 +25,11 @@ _TENSOR = {
     "kind": {"enum": [str(kind) for kind in StateKind]},
     "stored": {**TEXT, "description": "type of what was read"},
     "dtype": {**TEXT, "description": "type in the result"},
-    "shape": {"type": "array", "items": _BYTES},
-    "size_bytes": _BYTES,
+    "shape": {"type": "array", "items": WHOLE},
+    "size_bytes": WHOLE,
     "made": {"enum": ["mean", "mean of masters", "from the last", "the same in all"]},
     "relative_displacement": {**or_null(TIME), "description": "from the first to the last, over the norm of the first"},
-    "not_finite": {**_BYTES, "description": "numbers that are infinite or NaN, of all checkpoints"},
+    "not_finite": {**WHOLE, "description": "numbers that are infinite or NaN, of all checkpoints"},
 }
 
 
@@ -42,7 +41,7 @@ def average() -> dict[str, Any]:
             "ckptplan": TEXT,
             "written": {**or_null(TEXT), "description": "null: --dry-run"},
             "files": TEXTS,
-            "size_bytes": {**_BYTES, "description": "of the tensors of the result [bytes]"},
+            "size_bytes": {**WHOLE, "description": "of the tensors of the result [bytes]"},
             "weighting": {"enum": ["uniform", "given", "exponential"]},
             "checkpoints": {"type": "array", "items": object_of(_CHECKPOINT), "minItems": 2},
             "norm": {**or_null(TIME), "description": "of what is averaged, in the first checkpoint"},

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ckptplan.render.schema_parts import COUNT, MAYBE, TEXT, TEXTS, TIME, object_of, or_null
+from ckptplan.render.schema_parts import COUNT, FLAG, MAYBE, TEXT, TEXTS, TIME, WHOLE, object_of, or_null
 
-_WHOLE = {"type": "integer", "minimum": 0}
 _MAYBE_WHOLE = {"type": ["integer", "null"], "minimum": 0}
-_YES = {"type": "boolean"}
-_NUMBERS = {"type": "array", "items": _WHOLE}
+_NUMBERS = {"type": "array", "items": WHOLE}
 _BOXES = {"type": "array", "items": _NUMBERS}
 _WAYS = {"enum": ["wanted bytes", "whole items"]}
 _WAY: dict[str, Any] = {
     "way": _WAYS,
-    "total_bytes": _WHOLE,
-    "busiest_node_bytes": _WHOLE,
-    "busiest_rank_bytes": _WHOLE,
-    "busiest_node": _WHOLE,
-    "busiest_rank": _WHOLE,
-    "requests": {**_WHOLE, "description": "runs of bytes, or stored items, of all ranks"},
+    "total_bytes": WHOLE,
+    "busiest_node_bytes": WHOLE,
+    "busiest_rank_bytes": WHOLE,
+    "busiest_node": WHOLE,
+    "busiest_rank": WHOLE,
+    "requests": {**WHOLE, "description": "runs of bytes, or stored items, of all ranks"},
     "time_s": {**MAYBE, "description": "null: no bandwidth is known [s]"},
     "binds": or_null(TEXT),
 }
@@ -37,7 +35,7 @@ _PATTERNS = {
     "type": "array",
     "description": "of each read [at, bytes, every, times]: `times` runs of `bytes` bytes, the first at byte `at` of "
     "the file, each next one `every` bytes further; null: the whole item is read",
-    "items": {"type": ["array", "null"], "items": {"type": "array", "items": _WHOLE, "minItems": 4, "maxItems": 4}},
+    "items": {"type": ["array", "null"], "items": {"type": "array", "items": WHOLE, "minItems": 4, "maxItems": 4}},
 }
 _COLUMNS = {
     "file": {**_NUMBERS, "description": "index in `files`"},
@@ -55,7 +53,7 @@ _COLUMNS = {
 }
 _OF_RANK = object_of(
     {
-        "rank": _WHOLE,
+        "rank": WHOLE,
         "assumed": {**or_null(TEXT), "description": "why places in files are not known"},
         "files": TEXTS,
         "keys": TEXTS,
@@ -89,21 +87,21 @@ def reshard() -> dict[str, Any]:
             "step": _MAYBE_WHOLE,
             "world_size": {**_MAYBE_WHOLE, "description": "ranks that saved"},
             "layout": object_of({"text": TEXT, "shape": _NUMBERS, "names": TEXTS, "ranks": COUNT}),
-            "loads": {**_YES, "description": "false: the framework would refuse it, see not_carried; exit code 3"},
+            "loads": {**FLAG, "description": "false: the framework would refuse it, see not_carried; exit code 3"},
             "ways": {"type": "array", "items": object_of(_WAY)},
             "usual_way": {**_WAYS, "description": "of the usual loader of the format"},
-            "requests_exact": {**_YES, "description": "false: shards are taken to be stored row by row"},
+            "requests_exact": {**FLAG, "description": "false: shards are taken to be stored row by row"},
             "gpus_per_node": COUNT,
             "restart_line": {**or_null(TEXT), "description": "to paste into a spec"},
-            "files_opened": {**_WHOLE, "description": "sum over ranks"},
-            "distinct_files": _WHOLE,
+            "files_opened": {**WHOLE, "description": "sum over ranks"},
+            "distinct_files": WHOLE,
             "ranks": object_of({name: {**_NUMBERS, "description": "one number for each new rank"} for name in ranks}),
             "not_carried": {
                 "type": "array",
-                "items": object_of({"state": TEXT, "message": TEXT, "remedy": TEXT, "refuses": _YES}),
+                "items": object_of({"state": TEXT, "message": TEXT, "remedy": TEXT, "refuses": FLAG}),
             },
             "batch": {"anyOf": [object_of(_BATCH), {"type": "null"}]},
-            "left_out": object_of({"tensors": _WHOLE, "first": TEXTS}),
+            "left_out": object_of({"tensors": WHOLE, "first": TEXTS}),
             "remarks": TEXTS,
             "reads": {
                 "anyOf": [_OF_RANK, _OF_ALL, {"type": "null"}],
@@ -115,7 +113,7 @@ def reshard() -> dict[str, Any]:
 
 def extraction() -> dict[str, Any]:
     """The body of ``ckptplan.extract/1``."""
-    tensor = {"key": TEXT, "kind": TEXT, "dtype": TEXT, "shape": _NUMBERS, "size_bytes": _WHOLE}
+    tensor = {"key": TEXT, "kind": TEXT, "dtype": TEXT, "shape": _NUMBERS, "size_bytes": WHOLE}
     pair = {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}
     return object_of(
         {

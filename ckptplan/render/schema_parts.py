@@ -6,6 +6,8 @@ from typing import Any
 
 NUMBER = {"type": "number"}
 MAYBE = {"type": ["number", "null"]}
+WHOLE = {"type": "integer", "minimum": 0}
+FLAG = {"type": "boolean"}
 COUNT = {"type": "integer", "minimum": 1}
 STEPS = {"type": ["integer", "null"], "minimum": 1}
 TEXT = {"type": "string"}

@@ -24,11 +24,6 @@ def add_inner(pieces: Pieces) -> list[Manifest]:
     return found
 
 
-def has_inner(folder: CheckpointFolder) -> bool:
-    """Whether FSDP or DeepSpeed wrote folders of their own here."""
-    return bool(_folders(folder))
-
-
 def _folders(folder: CheckpointFolder) -> list[str]:
     names = dict.fromkeys(name.partition("/")[0] for name in folder.sizes() if "/" in name)
     return [name for name in names if _DCP.match(name) or _DEEPSPEED.match(name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ def read_common(value: Any, file: str) -> Common:
     world = _count(arguments.get("world_size"))
     return Common(
         _count(held.get("iteration"), least=0),
-        world if world is not None else None if mesh is None else _product(mesh.shape),
+        world if world is not None else None if mesh is None else math.prod(mesh.shape),
         mesh,
         tuple(_elsewhere(held, arguments, file)),
         _producer(held, arguments),
@@ -107,10 +108,3 @@ def _producer(held: dict[Any, Any], arguments: Mapping[str, Any]) -> str:
 
 def _count(value: Any, least: int = 1) -> int | None:
     return value if type(value) is int and least <= value < _LARGEST else None
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result

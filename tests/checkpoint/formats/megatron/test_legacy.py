@@ -7,7 +7,8 @@ from ckptplan.checkpoint.formats.dcp.items import check_crc, check_items
 from ckptplan.checkpoint.formats.megatron import legacy
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Mesh
-from ckptplan.checkpoint.resharding_limits import reshardable
+from ckptplan.checkpoint.reshard.carry_over import not_carried_over
+from ckptplan.checkpoint.reshard.layout import parse_layout
 from tests.checkpoint.formats.dcp.against_truth import kinds_differ, load
 from tests.checkpoint.shared_fixtures import COLLECTION, WORDS, digest, needs_collection
 
@@ -61,9 +62,9 @@ def test_what_is_no_tensor_of_the_model_is_said_to_be_there():
 
 def test_it_cannot_be_resharded():
     """The reason says what is not in the files."""
-    reason = reshardable(load(NAME, legacy.read)[1])
-    assert reason is not None
-    assert "along which axis a tensor was cut" in reason
+    refusal = not_carried_over(load(NAME, legacy.read)[1], parse_layout("4"))[0]
+    assert refusal.refuses
+    assert "along which axis a tensor was cut" in refusal.message
 
 
 def test_numbered_states_are_matched_within_their_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import OrderedDict
@@ -15,6 +16,25 @@ MOST_FILES = 1_000_000
 MOST_OPEN = 64
 DEEPEST = 12  # folders within folders
 
+_HINTS = {
+    errno.EACCES: "check its permissions",
+    errno.EPERM: "check its permissions",
+    errno.ELOOP: "links are not followed",
+    errno.ENOTDIR: "links are not followed",  # a link where a folder is expected
+    errno.ENOENT: "it has vanished: is a clean-up still running?",
+    errno.EMFILE: "too many files are open: see ulimit -n",
+    errno.ENFILE: "too many files are open: see ulimit -n",
+}
+
+
+class UnreadableFileError(InputError):
+    """A file that cannot be read at all, whatever lies in it."""
+
+
+def hint_of(error: OSError) -> str:
+    """What to look at when the system refuses a file."""
+    return _HINTS.get(error.errno or 0, "is the storage at hand?")
+
 
 class CheckpointFolder:
     """A folder whose files are read by names relative to it; a single file is a folder with nothing else in it.
@@ -25,7 +45,7 @@ class CheckpointFolder:
 
     def __init__(self, root: str | Path, only: str | None = None) -> None:
         self.root = Path(root)
-        self._only = only
+        self.only = only
         self._sizes: dict[str, int] | None = None
         self._streams: OrderedDict[str, BinaryIO] = OrderedDict()
         self.links: list[str] = []  # names that are links, which are not followed
@@ -34,7 +54,7 @@ class CheckpointFolder:
     @property
     def alone(self) -> bool:
         """Whether one file was named, so that what lies beside it is not seen."""
-        return self._only is not None
+        return self.only is not None
 
     def __enter__(self) -> CheckpointFolder:
         return self
@@ -54,8 +74,8 @@ class CheckpointFolder:
         """The length of every regular file by its name, sorted. [bytes]."""
         if self._sizes is None:
             found: dict[str, int] = {}
-            if self._only is not None:
-                found[self._only] = self._size_of(self._only)
+            if self.only is not None:
+                found[self.only] = self._size_of(self.only)
             else:
                 self._walk(PurePosixPath(), found, 0)
             self._sizes = dict(sorted(found.items()))
@@ -96,17 +116,17 @@ class CheckpointFolder:
             stream.seek(offset)
             found = stream.read(length)
         except OSError as error:
-            raise self.refused(name, f"cannot be read: {error.strerror or error}", "is the storage at hand?") from None
+            raise self._unreadable(name, f"cannot be read: {error.strerror or error}", hint_of(error)) from None
         if len(found) < length:
-            raise self.refused(name, "became shorter while it was read", "is a save or a clean-up still running?")
+            raise self._unreadable(name, "became shorter while it was read", "is a save or a clean-up still running?")
         return found
 
     def unchanged(self, name: str) -> None:
         """Raise if a file has another length than when the folder was listed."""
         try:
             now = os.lstat(self.root / name).st_size
-        except OSError:
-            raise self.refused(name, "vanished while it was read", "is a clean-up still running?") from None
+        except OSError as error:
+            raise self._unreadable(name, f"cannot be read: {error.strerror}", hint_of(error)) from None
         if now != self.size(name):
             message = f"had {self.size(name):,} bytes and now has {now:,}"
             raise self.refused(name, message, "is a save still running?")
@@ -115,12 +135,19 @@ class CheckpointFolder:
         """The error for one file of the checkpoint."""
         return InputError(Problem(message, Place(str(self.root / printable(name))), hint=hint))
 
+    def _unreadable(self, name: str, message: str, hint: str) -> UnreadableFileError:
+        return UnreadableFileError(self.refused(name, message, hint).problems)
+
     def _walk(self, folder: PurePosixPath, found: dict[str, int], depth: int) -> None:
         try:
             with os.scandir(self.root / folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
+        except FileNotFoundError as error:
+            if depth:
+                return  # it has vanished since the folder above was listed, and its files with it
+            raise self._unlisted(folder, error) from None
         except OSError as error:
-            raise self.refused(str(folder), f"cannot be read: {error.strerror}", "check its permissions") from None
+            raise self._unlisted(folder, error) from None
         for entry in listed:
             name = str(folder / entry.name)
             if entry.is_symlink():
@@ -128,11 +155,23 @@ class CheckpointFolder:
             elif entry.is_dir(follow_symlinks=False) and depth < DEEPEST:
                 self._walk(folder / entry.name, found, depth + 1)
             elif entry.is_file(follow_symlinks=False):
-                found[name] = entry.stat(follow_symlinks=False).st_size
+                self._add(name, entry, found)
             elif not entry.is_dir(follow_symlinks=False):
                 self.special.append(name)
             if len(found) > MOST_FILES:
                 raise self.refused("", f"more than {MOST_FILES:,} files", "name the folder of one checkpoint")
+
+    def _unlisted(self, folder: PurePosixPath, error: OSError) -> UnreadableFileError:
+        return self._unreadable(str(folder), f"cannot be read: {error.strerror or error}", hint_of(error))
+
+    def _add(self, name: str, entry: os.DirEntry[str], found: dict[str, int]) -> None:
+        """The length of one file; none of one that has vanished since its folder was listed."""
+        try:
+            found[name] = entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unreadable(name, f"cannot be read: {error.strerror or error}", hint_of(error)) from None
 
     def _size_of(self, name: str) -> int:
         try:
@@ -162,15 +201,15 @@ class CheckpointFolder:
                 os.close(folder)
             return self._stream(number, name)
         except OSError as error:
-            raise self.refused(name, f"cannot be opened: {error.strerror}", "links are not followed") from None
+            raise self._unreadable(name, f"cannot be opened: {error.strerror}", hint_of(error)) from None
 
     def _stream(self, number: int, name: str) -> BinaryIO:
         status = os.fstat(number)
         if not stat.S_ISREG(status.st_mode):
             os.close(number)
-            raise self.refused(name, "not a regular file", "links, pipes and devices are not opened")
+            raise self._unreadable(name, "not a regular file", "links, pipes and devices are not opened")
         if status.st_size != self.size(name):
             os.close(number)
             message = f"had {self.size(name):,} bytes and now has {status.st_size:,}"
-            raise self.refused(name, message, "is a save still running?")
+            raise self._unreadable(name, message, "is a save still running?")
         return os.fdopen(number, "rb")

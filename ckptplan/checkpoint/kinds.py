@@ -22,6 +22,19 @@ class StateKind(StrEnum):
     EMA = "averaged weights"  # a copy of the parameters that no step trains
     OTHER = "other"
 
+    @property
+    def word(self) -> str:
+        """What one types for it: first-moments, random, fp8."""
+        return _SHORT.get(self, self.value.lower().replace(" ", "-"))
+
+
+_SHORT = {
+    StateKind.MASTER: "masters",
+    StateKind.RANDOM: "random",
+    StateKind.FP8: "fp8",
+    StateKind.EMA: "averages",
+}
+
 
 # Without one of these a run does not go on exactly as it would have. A loss scaler, FP8 state, masters and averages are
 # needed only by runs that use them.

@@ -196,6 +196,12 @@ class Manifest(NamedTuple):
     # Kinds that are there without a tensor or object of their own, with where: Megatron's step within common.pt.
     elsewhere: tuple[tuple[StateKind, str], ...] = ()
     producer: str = ""  # library and version, where the files tell
+    only: str | None = None  # the file that was named, where one file of the root was, and not the folder
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint by its name: the folder, or the one file that was named."""
+        return self.root if self.only is None else self.root / self.only
 
     @property
     def committed(self) -> bool:

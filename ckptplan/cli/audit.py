@@ -9,7 +9,7 @@ import typer
 
 from ckptplan.cli.checkpoint_options import WORDS
 from ckptplan.cli.options import Format, FormatOption, OutputOption
-from ckptplan.errors import EXIT_CHECK, CheckFailed, UsageError
+from ckptplan.errors import EXIT_CHECK, CheckFailed, InputError, Place, Problem, UsageError
 
 if TYPE_CHECKING:
     from ckptplan.checkpoint.audit.findings import Audit
@@ -28,7 +28,7 @@ GROUPS = {
 _LISTED = ", ".join([*WORDS, *(word for word in GROUPS if word in {"moments", "optimizer"})])
 
 PathArgument = Annotated[
-    Path, typer.Argument(metavar="PATH", help="A checkpoint: its folder or file; or the folder of a run with several.")
+    str, typer.Argument(metavar="PATH", help="A checkpoint: its folder or file; or the folder of a run with several.")
 ]
 RequireOption = Annotated[
     list[str] | None,
@@ -70,23 +70,30 @@ def audit(
     from ckptplan.checkpoint.audit.auditing import audit_path
     from ckptplan.checkpoint.audit.findings import Depth
     from ckptplan.checkpoint.audit.runs import audit_run, checkpoints_of
+    from ckptplan.cli.checkpoint_files import refuse_empty
 
+    refuse_empty(path)
     if crc and quick:
         raise UsageError("--crc and --quick contradict each other", hint="give one of them")
     depth = Depth.DATA if crc else Depth.METADATA if quick else Depth.ITEMS
     required = required_kinds(require, allow)
-    inside = checkpoints_of(path)
+    root = Path(path)
+    inside = checkpoints_of(root)
     if inside is None:
-        _one(audit_path(path, depth, required), quiet, format_, output)
+        _one(audit_path(root, depth, required), quiet, format_, output)
     else:
-        _run(audit_run(path, inside, depth, required, first_only=quiet), quiet, format_, output)
+        _run(audit_run(root, inside, depth, required, first_only=quiet), quiet, format_, output)
 
 
 def required_kinds(require: list[str] | None, allow: list[str] | None) -> frozenset[StateKind]:
     """Kinds that a checkpoint must have: those that every run needs, more and less as asked."""
-    from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN
+    from ckptplan.checkpoint.kinds import NEEDED_BY_EVERY_RUN, StateKind
 
-    return (frozenset(NEEDED_BY_EVERY_RUN) | _kinds(require, "--require")) - _kinds(allow, "--allow")
+    required, allowed = _kinds(require, "--require"), _kinds(allow, "--allow")
+    both = [str(kind) for kind in StateKind if kind in required & allowed]
+    if both:
+        raise UsageError(f"--require and --allow both name {', '.join(both)}", hint="leave it out of one of them")
+    return (frozenset(NEEDED_BY_EVERY_RUN) | required) - allowed
 
 
 def _kinds(texts: list[str] | None, option: str) -> frozenset[StateKind]:
@@ -144,10 +151,16 @@ def _run(run: RunAudit, quiet: bool, format_: Format, output: Path | None) -> No
 
 
 def _print_path(path: Path) -> None:
-    """The name as the file system has it: a script must be able to open it, whatever its bytes are."""
+    """The name as the file system has it: a script must be able to open it, whatever its bytes are.
+
+    With a line break in it, it is not one line, and a shell cuts off the one at its end: another folder might be meant.
+    """
     import os
     import sys
 
+    if "\n" in str(path):
+        message = "a line break in the name of the checkpoint to resume from: no script reads it as one line"
+        raise InputError(Problem(message, Place(str(path)), hint="rename it, or take resume_from of --format json"))
     sys.stdout.flush()
     sys.stdout.buffer.write(os.fsencode(path) + b"\n")
     sys.stdout.buffer.flush()

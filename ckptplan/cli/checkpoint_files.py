@@ -17,10 +17,17 @@ def readable(path: str) -> Manifest:
     """The manifest of a checkpoint whose tensors can be listed; its faults are the error otherwise."""
     from ckptplan.checkpoint.formats.detect import read_manifest
 
+    refuse_empty(path)
     manifest = read_manifest(path)
     if not manifest.tensors and not manifest.objects and manifest.faults:
         raise InputError([problem_of(fault, manifest) for fault in manifest.faults[:_MOST_FAULTS]])
     return manifest
+
+
+def refuse_empty(path: str) -> None:
+    """An empty path is a variable that is not set, not the current folder."""
+    if not path:
+        raise UsageError("PATH is empty", hint="is a variable not set? The current folder is .")
 
 
 def problem_of(fault: Fault, manifest: Manifest) -> Problem:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.kinds import StateKind
 
 CheckpointArgument = Annotated[
     str, typer.Argument(metavar="PATH", help="A checkpoint: its folder, or its file where it is one file.")
@@ -18,23 +17,7 @@ KeysOption = Annotated[
 ]
 
 # What one types for a kind of state.
-WORDS = (
-    "parameters",
-    "buffers",
-    "masters",
-    "first-moments",
-    "second-moments",
-    "optimizer-step",
-    "hyperparameters",
-    "scheduler",
-    "progress",
-    "data-position",
-    "random",
-    "loss-scaler",
-    "fp8",
-    "averages",
-    "other",
-)
+WORDS = tuple(kind.word for kind in StateKind)
 KindOption = Annotated[
     list[str] | None,
     typer.Option(metavar="KIND", help=f"Only states of this kind: {', '.join(WORDS)}. Repeatable."),
@@ -43,7 +26,6 @@ KindOption = Annotated[
 
 def kinds_named(words: list[str] | None, option: str) -> frozenset[StateKind]:
     """The kinds of state asked for; several may stand in one word, with commas between them."""
-    from ckptplan.checkpoint.kinds import StateKind
     from ckptplan.cli.choices import one_of
 
     of_word = dict(zip(WORDS, StateKind, strict=True))

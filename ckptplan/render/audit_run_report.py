@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ckptplan.checkpoint.audit.auditing import verdict
-from ckptplan.checkpoint.audit.findings import Audit
+from ckptplan.checkpoint.audit.auditing import gone_without, series, verdict
+from ckptplan.checkpoint.audit.findings import Audit, Standing
 from ckptplan.checkpoint.audit.runs import NOT_THERE, RunAudit, step_of
 from ckptplan.errors import printable
 from ckptplan.render import audit_report
@@ -40,13 +40,28 @@ def markdown(run: RunAudit) -> str:
 def answer(run: RunAudit) -> str:
     """Where to resume from."""
     if run.best is not None:
-        return f"resume from {printable(str(run.best.path))}{_at(run.best)}"
+        going_on = gone_without(run.best)
+        return f"resume from {printable(str(run.best.path))}{_at(run.best)}{f', {going_on}' if going_on else ''}"
     number = len(run.audits)
     if not number:
         return f"nothing to resume from: no checkpoint in {printable(str(run.root))}"
-    one = "the only checkpoint is not whole and complete"
-    none = one if number == 1 else f"none of {number:,} checkpoints is whole and complete"
-    return f"nothing to resume from exactly: {none}"
+    if number == 1:
+        return f"nothing to resume from exactly: {_only(run.audits[0], run)}"
+    return f"nothing to resume from exactly: none of {number:,} checkpoints is whole and complete"
+
+
+def _only(found: Audit, run: RunAudit) -> str:
+    """Of the only checkpoint: what it lacks and how to go on without it, or that it is broken."""
+    name = f"the only checkpoint, {printable(name_of(found, run))},"
+    if not found.whole or not found.states:
+        return f"{name} is {printable(verdict(found))}"
+    lacking = [state for state in found.missing if state.standing is Standing.ABSENT]
+    partly = [state for state in found.missing if state.standing is not Standing.ABSENT]
+    said = [f"lacks {series([str(state.kind) for state in lacking])}"] if lacking else []
+    said += [f"has not all {state.kind}" for state in partly]
+    words = ",".join(state.kind.word for state in found.missing)
+    without = "it" if len(found.missing) == 1 else "them"
+    return f"{name} is whole but {' and '.join(said)}: --allow {words} goes on without {without}"
 
 
 def _at(found: Audit) -> str:
@@ -56,6 +71,8 @@ def _at(found: Audit) -> str:
 
 def _reason(run: RunAudit) -> Iterator[str]:
     """Why newer ones were passed over; without any, the newest that at least is whole."""
+    if run.best is not None and "\n" in str(run.best.path):
+        yield "its name has a line break, shown as ?: rename it, since --quiet does not print it"
     if run.best is not None:
         newer = run.audits.index(run.best)
         if newer:

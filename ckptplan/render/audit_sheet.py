@@ -28,6 +28,7 @@ _STATES = (
     Column("standing", "is", str, right=False),
     Column("need", "needed by", _needed, right=False),
     Column("required", show=None),
+    Column("allowed", show=None),
     Column("tensors", show=None),
     Column("objects", show=None),
     Column("logical_bytes", "size", _size),
@@ -51,7 +52,8 @@ _RUN = (
 
 def state_sheet(found: Audit) -> Sheet:
     """One row per kind of state; what is asked for and not all there is stressed."""
-    shown = [s for s in found.states if s.kind is not StateKind.OTHER or s.standing is not Standing.ABSENT]
+    unusual = (StateKind.EMA, StateKind.OTHER)
+    shown = [s for s in found.states if s.kind not in unusual or s.standing is not Standing.ABSENT]
     rows = tuple((str(found.path), *_state(state).values()) for state in shown)
     missing = frozenset(number for number, state in enumerate(shown) if state.missing)
     return Sheet(_STATES, rows, missing)
@@ -63,6 +65,7 @@ def _state(state: State) -> dict[str, Any]:
         "standing": str(state.standing),
         "need": str(state.need),
         "required": state.required,
+        "allowed": state.allowed,
         "tensors": state.tensors,
         "objects": state.objects,
         "logical_bytes": state.logical_bytes,
@@ -107,6 +110,7 @@ def _audit(found: Audit) -> dict[str, Any]:
         "whole": found.whole,
         "complete": found.complete,
         "missing": [str(state.kind) for state in found.missing],
+        "allowed": [str(state.kind) for state in found.allowed],
         "depth": str(found.depth),
         "states": [{**_state(state), "ranks": list(state.ranks), "of_ranks": state.of} for state in found.states],
         "faults": [fault_record(fault) for fault in found.faults],

@@ -36,7 +36,7 @@ def markdown(shown: Shown) -> str:
 
 def answer(manifest: Manifest) -> str:
     """What it is and how large, in one sentence."""
-    name = printable(str(manifest.root))
+    name = printable(str(manifest.path))
     step = "" if manifest.step is None else f", step {manifest.step:,}"
     logical = sum(tensor.logical_bytes for tensor in manifest.tensors)
     on_disk = sum(file.size_bytes for file in manifest.files)
@@ -70,10 +70,12 @@ def _facts(manifest: Manifest) -> Iterator[str]:
     if manifest.mesh is not None:
         axes = " x ".join(f"{name} {size}" for name, size in zip(manifest.mesh.names, manifest.mesh.shape, strict=True))
         yield f"mesh: {printable(axes)}"
+    writers = manifest.writer_ranks
     if manifest.world_size is not None:
-        yield f"saved by {quantity(manifest.world_size, 'rank')}"
-    if manifest.writer_ranks:
-        yield f"written by {ranks(manifest.writer_ranks)}"
+        some = f", of which {ranks(writers)} wrote files" if writers and len(writers) < manifest.world_size else ""
+        yield f"saved by {quantity(manifest.world_size, 'rank')}{some}"
+    elif writers:
+        yield f"written by {ranks(writers)}"
     if manifest.producer:
         yield f"written with {printable(manifest.producer)}"
     yield from _cut(cuttings(manifest))

@@ -169,7 +169,7 @@ def inspect_document(shown: Shown) -> dict[str, Any]:
     return {
         "schema": "ckptplan.manifest/1",
         "ckptplan": __version__,
-        "path": str(manifest.root),
+        "path": str(manifest.path),
         "format": str(manifest.format),
         "producer": manifest.producer or None,
         "committed": manifest.committed,

@@ -62,7 +62,10 @@ def to_json(document: Any) -> str:
 
 
 def to_csv(sheets: Sequence[Sheet]) -> str:
-    """Sheets of equal columns as one CSV with one header (RFC 4180 quoting, line feeds)."""
+    """Sheets of equal columns as one CSV with one header (RFC 4180 quoting, line feeds).
+
+    Control characters and line breaks of names are ?, as in tables: each row is one line. JSON has them as they are.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.key for column in sheets[0].columns])
@@ -79,7 +82,7 @@ def _csv_cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    return value
+    return printable(value) if isinstance(value, str) else value
 
 
 def to_markdown(sheet: Sheet) -> str:

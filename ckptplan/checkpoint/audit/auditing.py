@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from ckptplan.checkpoint.audit.findings import Audit, Depth, Standing, State
 from ckptplan.checkpoint.audit.states import notes_of, states_of
 from ckptplan.checkpoint.audit.wholeness import broken_entries, faults_of
 from ckptplan.checkpoint.audit.words import ALWAYS
+from ckptplan.checkpoint.folder import UnreadableFileError, hint_of
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
 from ckptplan.errors import InputError, Place, Problem
@@ -38,7 +41,7 @@ def audit(manifest: Manifest, depth: Depth = Depth.ITEMS, required: Collection[S
     states = states_of(manifest, broken, required) if manifest.tensors or manifest.objects else ()
     left = [file for file in manifest.files if not file.referenced]
     return Audit(
-        manifest.root,
+        manifest.path,
         manifest,
         states,
         faults.kept,
@@ -51,21 +54,45 @@ def audit(manifest: Manifest, depth: Depth = Depth.ITEMS, required: Collection[S
 
 
 def audit_path(path: Path, depth: Depth = Depth.ITEMS, required: Collection[StateKind] = ALWAYS) -> Audit:
-    """The same from a path; metadata that cannot be read is a verdict too. Only a path to nothing is an error."""
+    """The same from a path; metadata that cannot be read is a verdict too. Only the path itself must be readable."""
     from ckptplan.checkpoint.formats.detect import read_manifest
 
-    if not path.exists():
-        raise InputError(Problem("no such file or directory", Place(str(path)), hint="check the name"))
+    _refuse_unreadable(path)
     try:
         manifest = read_manifest(path)
     except InputError as error:
-        faults = tuple(_fault(problem.message, problem.key, problem.hint) for problem in error.problems)
-        return Audit(path, None, (), faults, 0, (), 0, (), depth)
+        return not_read(path, [_fault(problem, path, error) for problem in error.problems], depth)
     return audit(manifest, depth, required)._replace(path=path)
 
 
-def _fault(message: str, key: str | None, hint: str | None) -> Fault:
-    return Fault(Flaw.CORRUPT, message, key=key, hint=hint)
+def not_read(path: Path, faults: Sequence[Fault], depth: Depth) -> Audit:
+    """The verdict on a checkpoint of which nothing could be read."""
+    return Audit(path, None, (), tuple(faults), 0, (), 0, (), depth)
+
+
+def _refuse_unreadable(path: Path) -> None:
+    """An error for a path to nothing, or to what may not be read."""
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            os.scandir(path).close()
+        elif stat.S_ISREG(mode):
+            os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except FileNotFoundError:
+        raise InputError(Problem("no such file or directory", Place(str(path)), hint="check the name")) from None
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise InputError(Problem(message, Place(str(path)), hint=hint_of(error))) from None
+    except ValueError:
+        raise InputError(Problem("no such name can be a file", Place(str(path)), hint="check the name")) from None
+
+
+def _fault(problem: Problem, path: Path, error: InputError) -> Fault:
+    """A problem of the metadata, with its file by the name within the checkpoint."""
+    flaw = Flaw.UNREADABLE if isinstance(error, UnreadableFileError) else Flaw.CORRUPT
+    place = problem.place.file if problem.place is not None else ""
+    inside = place.removeprefix(f"{path}/") if place.startswith(f"{path}/") else None
+    return Fault(flaw, problem.message, inside, problem.key, problem.hint)
 
 
 def verdict(found: Audit) -> str:
@@ -75,12 +102,24 @@ def verdict(found: Audit) -> str:
     if not found.states:
         return "not usable: nothing in it can be listed"
     if found.complete:
-        return "whole, and it holds all that exact resume needs"
-    if without_optimizer(found):
+        going_on = gone_without(found)
+        return f"whole; goes on {going_on}" if going_on else "whole, and it holds all that exact resume needs"
+    if without_optimizer(found) and not any(state.kind is StateKind.PARAMETER for state in found.missing):
         others = [state for state in found.missing if state.kind not in _OPTIMIZER]
         rest = f"; {_missing(others)}" if 0 < len(others) <= 2 else ""
         return f"whole, but without any state of the optimizer: a run starts anew from these weights{rest}"
-    return f"whole, but {_missing(found.missing)}"
+    allowed = gone_without(found)
+    return f"whole, but {_missing(found.missing)}{f'; {allowed}' if allowed else ''}"
+
+
+def gone_without(found: Audit) -> str:
+    """``without random-number states, as allowed``; empty where nothing that is missing was allowed."""
+    return f"without {series([_allowed(state) for state in found.allowed])}, as allowed" if found.allowed else ""
+
+
+def _allowed(state: State) -> str:
+    """A kind that is absent by its name; one that is there in part is not all there."""
+    return str(state.kind) if state.standing is Standing.ABSENT else f"all {state.kind} ({state.detail})"
 
 
 def without_optimizer(found: Audit) -> bool:
@@ -99,7 +138,7 @@ def _broken(found: Audit) -> str:
 def _missing(states: Sequence[State]) -> str:
     """``the scheduler is missing; random-number states are there in part (...)``."""
     absent = [str(state.kind) for state in states if state.standing is Standing.ABSENT]
-    said = [f"without {_series(absent)}"] if absent else []
+    said = [f"without {series(absent)}"] if absent else []
     for state in states:
         if state.standing is Standing.PARTIAL:
             said.append(f"{state.kind} {state.detail}")
@@ -108,5 +147,6 @@ def _missing(states: Sequence[State]) -> str:
     return "; ".join(said)
 
 
-def _series(words: Sequence[str]) -> str:
+def series(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -58,6 +58,11 @@ class State(NamedTuple):
         """Whether this audit asks for it and it is not all there."""
         return self.required and self.standing is not Standing.PRESENT
 
+    @property
+    def allowed(self) -> bool:
+        """Whether every run needs it, it is not all there, and this audit goes on without it."""
+        return self.need is Need.EVERY_RUN and not self.required and self.standing is not Standing.PRESENT
+
 
 # The first of these that a checkpoint has is named in its verdict.
 GRAVITY = (
@@ -100,6 +105,11 @@ class Audit(NamedTuple):
     def missing(self) -> tuple[State, ...]:
         """States that this audit asks for and that are not all there."""
         return tuple(state for state in self.states if state.missing)
+
+    @property
+    def allowed(self) -> tuple[State, ...]:
+        """States that every run needs, that are not all there, and that this audit does not ask for."""
+        return tuple(state for state in self.states if state.allowed)
 
     @property
     def complete(self) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ckptplan.checkpoint.audit.auditing import audit_path, verdict
+from ckptplan.checkpoint.audit.auditing import audit_path, not_read, verdict
 from ckptplan.checkpoint.audit.findings import Audit, Depth
 from ckptplan.checkpoint.audit.words import ALWAYS
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, hint_of
 from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.checkpoint.manifest import Fault, Flaw
 from ckptplan.errors import InputError
 
 _NUMBER = re.compile(r"\d{1,15}")
@@ -20,6 +22,8 @@ _MEGATRON = "latest_checkpointed_iteration.txt"
 _POINTERS = ("latest", "latest_universal", _MEGATRON)
 NOT_THERE = "it is not there"
 _LONGEST_POINTER = 4096
+VANISHED = "it vanished while the run was audited"
+_CLEANING, _SAVING = "is a clean-up still running?", "is a save still running?"
 
 
 class Pointer(NamedTuple):
@@ -62,11 +66,45 @@ def audit_run(
     audits: list[Audit] = []
     ordered = newest_first(paths)
     for path in ordered:
-        audits.append(audit_path(path, depth, required))
+        audits.append(_still_there(_audited(path, depth, required)))
         if first_only and audits[-1].usable and _names_are_steps(ordered, audits):
             break
+    audits = [found if os.path.lexists(found.path) else _gone(found) for found in audits]
     audits.sort(key=lambda found: _rank(step_of(found)), reverse=True)
     return RunAudit(root, tuple(audits), tuple(_pointers(root, audits, paths)) if not first_only else ())
+
+
+def _audited(path: Path, depth: Depth, required: Collection[StateKind]) -> Audit:
+    """The verdict on one of several: whatever ends its reading is said of it, and the others are looked into."""
+    try:
+        return audit_path(path, depth, required)
+    except InputError as error:
+        faults = [Fault(Flaw.UNREADABLE, one.message, key=one.key, hint=one.hint) for one in error.problems]
+    except OSError as error:
+        faults = [Fault(Flaw.UNREADABLE, f"cannot be read: {error.strerror or error}", hint=hint_of(error))]
+    return not_read(path, faults, depth)
+
+
+def _still_there(found: Audit) -> Audit:
+    """The same, unless files have vanished or changed their lengths since they were listed: then it is not usable."""
+    if not os.path.lexists(found.path):
+        return _gone(found)
+    if found.manifest is None or not found.usable:
+        return found
+    for file in found.manifest.files:
+        try:
+            size = os.lstat(found.manifest.root / file.name).st_size
+        except OSError as error:
+            fault = Fault(Flaw.UNREADABLE, f"cannot be read: {error.strerror}", file.name, hint=hint_of(error))
+            return found._replace(faults=(fault,))
+        if size != file.size_bytes:
+            message = f"had {file.size_bytes:,} bytes and now has {size:,}"
+            return found._replace(faults=(Fault(Flaw.UNREADABLE, message, file.name, hint=_SAVING),))
+    return found
+
+
+def _gone(found: Audit) -> Audit:
+    return not_read(found.path, [Fault(Flaw.UNREADABLE, VANISHED, hint=_CLEANING)], found.depth)
 
 
 def _names_are_steps(paths: Sequence[Path], audits: Sequence[Audit]) -> bool:
@@ -83,7 +121,7 @@ def checkpoints_of(path: Path) -> list[Path] | None:
     """
     from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_marked
 
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - false, not an error, where it may not be looked at
         return None
     inside = checkpoints_in(path)
     if is_marked(path):

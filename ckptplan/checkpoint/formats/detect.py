@@ -7,10 +7,10 @@ import re
 import stat
 from pathlib import Path
 
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, hint_of
 from ckptplan.checkpoint.formats.registry import MARKS, format_of
 from ckptplan.checkpoint.formats.run_folders import checkpoints_in, is_one, numbered_files, pointed, trainer_checkpoints
-from ckptplan.checkpoint.manifest import Manifest
+from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
 from ckptplan.errors import InputError, Place, Problem, printable
 
 __all__ = ["checkpoints_in", "read_manifest"]
@@ -20,6 +20,8 @@ _MOST_NAMED = 10
 _OF_A_FOLDER = re.compile(
     r"(?:(?:__\d+)?\.metadata|__\d+_\d+\.distcp|.*\.index\.json|trainer_state\.json|_METADATA|_CHECKPOINT_METADATA)\Z"
 )
+
+_STAGED = re.compile(r"tmp-checkpoint-\d+|.+\.tmp")  # of a Trainer, and of many others
 
 
 def read_manifest(path: str | Path) -> Manifest:
@@ -49,7 +51,8 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def _of_file(path: Path) -> Manifest:
-    real = Path(os.path.realpath(path))  # the user may name a link; what lies in a checkpoint may not be one
+    # The user may name a link; what lies in a checkpoint may not be one.
+    real = Path(os.path.realpath(path)) if path.is_symlink() else path
     if _OF_A_FOLDER.match(real.name):
         return _through(
             real.parent, f"{printable(real.name)} belongs to the checkpoint in its folder: all of it is read"
@@ -57,7 +60,7 @@ def _of_file(path: Path) -> Manifest:
     found = _read(CheckpointFolder(real.parent, only=real.name))
     if found is None:
         raise _refused(path, "no checkpoint is recognised in this file", "name the folder, or a file of torch.save")
-    return found
+    return found._replace(only=real.name)
 
 
 def _of_folder(path: Path) -> Manifest:
@@ -112,12 +115,24 @@ def _read(folder: CheckpointFolder) -> Manifest | None:
     if reader is None:
         return None
     found = reader.read(folder)
+    staged = _staged(folder)
+    if staged is not None:
+        found = found._replace(faults=(staged, *found.faults))
     if folder.links:
         count = len(folder.links)
         few = ", ".join(printable(name) for name in folder.links[:3])
         remark = f"{count:,} {'link is' if count == 1 else 'links are'} not followed: {few}"
         found = found._replace(remarks=(*found.remarks, remark))
     return found
+
+
+def _staged(folder: CheckpointFolder) -> Fault | None:
+    """The fault of a folder under the name that it has while it is written; it is renamed when all of it is there."""
+    name = Path(os.path.abspath(folder.root)).name  # noqa: PTH100 - `.` has a name too, and no link is followed
+    if folder.only is not None or not _STAGED.fullmatch(name):
+        return None
+    message = f"its name, {printable(name)}, is that of a save that has not ended"
+    return Fault(Flaw.UNCOMMITTED, message, hint="wait for the save, or take the checkpoint before this one")
 
 
 def _several(path: Path, inside: list[Path]) -> InputError:
@@ -130,9 +145,12 @@ def _several(path: Path, inside: list[Path]) -> InputError:
 def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
-    except (OSError, ValueError) as error:
-        said = (error.strerror if isinstance(error, OSError) else None) or "no such name can be a file"
-        raise _refused(path, said.lower(), "name the folder of a checkpoint, or a file") from None
+    except FileNotFoundError as error:
+        raise _refused(path, str(error.strerror).lower(), "name the folder of a checkpoint, or a file") from None
+    except OSError as error:
+        raise _refused(path, f"cannot be read: {error.strerror}", hint_of(error)) from None
+    except ValueError:
+        raise _refused(path, "no such name can be a file", "name the folder of a checkpoint, or a file") from None
 
 
 def _refused(path: Path, message: str, hint: str) -> InputError:

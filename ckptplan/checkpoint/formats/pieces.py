@@ -11,7 +11,7 @@ from ckptplan.checkpoint.archives.flatten import Path, dotted, leaves, type_name
 from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import TorchFile, read_torch
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, UnreadableFileError
 from ckptplan.checkpoint.formats.joined_source import JoinedSource, linked
 from ckptplan.checkpoint.formats.stored_source import StoredSource
 from ckptplan.checkpoint.kinds import StateKind
@@ -102,6 +102,11 @@ class Pieces:
         """The outcome of an action, or None and its error as faults of a file."""
         try:
             return action()
+        except UnreadableFileError as error:
+            problem = error.problems[0]
+            fault = Fault(Flaw.UNREADABLE, problem.message, name, hint=problem.hint)
+            if fault not in self.faults:
+                self.faults.append(fault)
         except InputError as error:
             self.faults.extend(
                 Fault(Flaw.CORRUPT, problem.message, name, problem.key, hint or problem.hint or _HINT)

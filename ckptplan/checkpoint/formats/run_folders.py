@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ckptplan.checkpoint.folder import hint_of
 from ckptplan.errors import InputError, Place, Problem
 
 MOST_LISTED = 20_000  # entries of one folder that are looked at
@@ -30,6 +31,7 @@ _PARTS = re.compile(
 _FILES = re.compile(r".*\.(?:pt|pth|ckpt|bin|safetensors)\Z")
 _OF_RANKS = re.compile(r"rank|shard|-of-|mp_|tp_|pp_|dp_|consolidated|layer")
 _TRAINER = re.compile(r"checkpoint-\d+\Z")
+_FOUND = "lost+found"  # of the file system, closed to all
 _DIGITS = re.compile(r"\d+")
 POINTERS = ("latest_checkpointed_iteration.txt", "latest", "latest_universal")
 
@@ -47,7 +49,7 @@ def is_one(folder: Path) -> bool:
 def trainer_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints that a Trainer wrote into the folder of its run."""
     inner = [folder / name for name, is_folder in _entries(folder) if is_folder and _TRAINER.match(name)]
-    return sorted((one for one in inner if is_marked(one)), key=_by_number)
+    return sorted((one for one in inner if _or_closed(is_marked, one)), key=_by_number)
 
 
 def checkpoints_in(path: str | Path) -> list[Path]:
@@ -74,11 +76,19 @@ def checkpoints_in(path: str | Path) -> list[Path]:
     found = [*_folders_in(path), *numbered_files(path)]
     if not found:
         inner = [path / name for name, is_folder in _entries(path) if is_folder and not _PARTS.match(name)]
-        found = [one for folder in inner for one in (*_folders_in(folder), *numbered_files(folder))]
+        found = [one for folder in inner for one in _one_deeper(folder)]
     if len(found) > _MOST_CHECKPOINTS:
         message = f"more than {_MOST_CHECKPOINTS:,} checkpoints"
         raise InputError(Problem(message, Place(str(path)), hint="name the folder of one run"))
     return sorted(found, key=_by_number)
+
+
+def _one_deeper(folder: Path) -> list[Path]:
+    """Checkpoints in a folder of the run; none where it cannot be read, or has vanished."""
+    try:
+        return [*_folders_in(folder), *numbered_files(folder)]
+    except InputError:
+        return []
 
 
 def numbered_files(path: Path) -> list[Path]:
@@ -119,7 +129,22 @@ def _pointer(file: Path) -> str | None:
 
 def _folders_in(path: Path) -> list[Path]:
     folders = [path / name for name, is_folder in _entries(path) if is_folder and not _PARTS.match(name)]
-    return [folder for folder in folders if is_marked(folder) or _holds_steps(folder) or _holds_files(folder)]
+    return [folder for folder in folders if _or_closed(_is_checkpoint, folder)]
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    return is_marked(folder) or _holds_steps(folder) or _holds_files(folder)
+
+
+def _or_closed(has_marks: Callable[[Path], bool], folder: Path) -> bool:
+    """Whether a folder of a run has marks; one that cannot be looked into counts, so that it is told of.
+
+    A folder that has vanished since the run was listed is none.
+    """
+    try:
+        return has_marks(folder)
+    except InputError:
+        return os.path.lexists(folder) and folder.name != _FOUND and not folder.name.startswith(".")
 
 
 def _holds_files(folder: Path) -> bool:
@@ -155,7 +180,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
             ]
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
-        raise InputError(Problem(message, Place(str(folder)), hint="check the name and its permissions")) from None
+        raise InputError(Problem(message, Place(str(folder)), hint=hint_of(error))) from None
     yield from sorted(found)
 
 

@@ -102,7 +102,7 @@ def _trainer(value: Any, manifest: Manifest, name: str) -> GlobalBatch | None:
         return None
     sequences = micro * ranks * (_whole(args.get("gradient_accumulation_steps")) or 1)
     read = None if manifest.step is None else manifest.step * sequences
-    return GlobalBatch(sequences, f"{name}, on {ranks:,} ranks", micro, read)
+    return GlobalBatch(sequences, f"{name}, on {ranks:,} rank{'' if ranks == 1 else 's'}", micro, read)
 
 
 def attributes(value: Any) -> Mapping[Any, Any]:

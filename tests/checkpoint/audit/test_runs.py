@@ -86,7 +86,9 @@ def test_the_step_inside_decides_where_the_name_is_no_step(tmp_path, monkeypatch
     steps = {"seed42": 100, "seed7": 900}
 
     def audited(path, depth, required):
-        return audit(complete().manifest(step=steps[path.name]), Depth.METADATA, required)._replace(path=path)
+        path.mkdir()
+        found = audit(complete().manifest(step=steps[path.name]), Depth.METADATA, required)
+        return found._replace(path=path, manifest=found.manifest._replace(root=path, files=()))
 
     monkeypatch.setattr(runs, "audit_path", audited)
     run = audit_run(tmp_path, [tmp_path / name for name in steps], first_only=first_only)

@@ -101,7 +101,7 @@ def world_of(found: tuple[File, ...], tensors: tuple[Tensor, ...], objects: list
         )
         if number == size
     ]
-    return World(size, f"{size:,} ranks, taken from {' and '.join(reasons)}: ranks that stored nothing do not show")
+    return World(size, f"ranks that stored nothing do not show: the number of ranks is that of {' and '.join(reasons)}")
 
 
 def _said(step: int | None, key: str | None, tensors: tuple[Tensor, ...], objects: list[Object]) -> str | None:

@@ -12,7 +12,7 @@ from ckptplan.checkpoint.archives.stored import span
 from ckptplan.checkpoint.archives.zip_records import checksum_fits, read_records
 from ckptplan.checkpoint.dtypes import size_bytes
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.formats.dcp.looking import foreign_fault
+from ckptplan.checkpoint.formats.dcp.looking import foreign_fault, unreadable
 from ckptplan.checkpoint.formats.dcp.source import LARGEST_OBJECT, DcpSource
 from ckptplan.checkpoint.formats.dcp.unpacked import StreamedItem
 from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest, Object, Raw, Tensor
@@ -71,16 +71,22 @@ def check_crc(manifest: Manifest) -> tuple[Fault, ...]:
 
 
 def _item_faults(manifest: Manifest) -> Iterator[Fault]:
+    lost: set[int] = set()  # files that cannot be read at all: nothing more in them is tried
     for tensor in manifest.tensors:
         for row in _rows_there(manifest, tensor):
-            fault = _of_shard(manifest, tensor, row)
+            file = int(tensor.shards.files[row])
+            fault = None if file in lost else _of_shard(manifest, tensor, row)
             if fault is not None:
                 yield fault
+                if fault.key is None:
+                    lost.add(file)
     for entry in manifest.objects:
         if entry.file >= 0 and entry.item_offset + entry.item_bytes <= manifest.files[entry.file].size_bytes:
-            fault = _of_object(manifest, entry)
+            fault = None if entry.file in lost else _of_object(manifest, entry)
             if fault is not None:
                 yield fault
+                if fault.key is None:
+                    lost.add(entry.file)
 
 
 def _rows_there(manifest: Manifest, tensor: Tensor) -> list[int]:
@@ -100,8 +106,7 @@ def _of_shard(manifest: Manifest, tensor: Tensor, row: int) -> Fault | None:
     try:
         raw = manifest.source.raw(tensor, row)
     except InputError as error:
-        problem = error.problems[0]
-        return Fault(Flaw.UNREADABLE, f"{_at(tensor, row)}: {problem.message}", file, tensor.key, problem.hint)
+        return unreadable(error, file, tensor.key, _at(tensor, row))
     expected = tuple(tensor.shards.sizes[row].tolist())
     shape = raw.shape if not tensor.shards.flat else (math.prod(raw.shape),)
     if raw.dtype != tensor.dtype or shape != expected:
@@ -134,7 +139,7 @@ def _of_object(manifest: Manifest, entry: Object) -> Fault | None:
             return foreign_fault(entry, archive.foreign, file)
         source.value(entry)
     except InputError as error:
-        return Fault(Flaw.UNREADABLE, error.problems[0].message, file, entry.key, error.problems[0].hint)
+        return unreadable(error, file, entry.key)
     return None
 
 
@@ -153,7 +158,10 @@ def _checksum_faults(manifest: Manifest) -> Iterator[Fault]:
         whole = {(0, file.size_bytes): _Stored(number, 0, file.size_bytes, "", LARGEST_OBJECT)}
         with CheckpointFolder(manifest.root, only=file.name) as folder:
             for _, stored in sorted((whole if only_archives else items.get(number, {})).items()):
-                yield from _of_archive(folder, file.name, stored, only_archives=only_archives)
+                found = tuple(_of_archive(folder, file.name, stored, only_archives=only_archives))
+                yield from found
+                if any(fault.flaw is Flaw.UNREADABLE and fault.key is None for fault in found):
+                    break  # nothing more in this file can be read
 
 
 def _stored(manifest: Manifest) -> Iterator[_Stored]:
@@ -186,7 +194,7 @@ def _of_archive(folder: CheckpointFolder, name: str, stored: _Stored, *, only_ar
                 what = f"the record {record_name[:80]!a} at byte {record.offset:,}"
                 yield Fault(Flaw.CHECKSUM, f"{what} is not what its CRC-32 says", name, key, _CHECKSUM_HINT)
     except InputError as error:
-        yield Fault(Flaw.UNREADABLE, error.problems[0].message, name, key, error.problems[0].hint)
+        yield unreadable(error, name, key)
 
 
 def _unpacked(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ckptplan.checkpoint.archives.flatten import type_name
 from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.torch_file import TorchFile, read_torch
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, UnreadableFileError
 from ckptplan.checkpoint.formats.dcp.source import DcpSource, listed
 from ckptplan.checkpoint.formats.dcp.unpacked import UnpackedItem
 from ckptplan.checkpoint.manifest import Fault, Flaw, Object, Tensor
@@ -89,6 +89,14 @@ def foreign_fault(entry: Tensor | Object, foreign: Iterable[Any], file: str | No
     return Fault(Flaw.FOREIGN_CODE, message, file, entry.key, "do not load it; ask where the checkpoint comes from")
 
 
+def unreadable(error: InputError, file: str, key: str | None, at: str = "") -> Fault:
+    """The fault of one state, or of its whole file where that cannot be read at all: said once, not for every state."""
+    problem = error.problems[0]
+    if isinstance(error, UnreadableFileError):
+        return Fault(Flaw.UNREADABLE, problem.message, file, hint=problem.hint)
+    return Fault(Flaw.UNREADABLE, f"{at}: {problem.message}" if at else problem.message, file, key, problem.hint)
+
+
 def _open(source: DcpSource, entry: Tensor | Object, looked: Looked, names: Sequence[str]) -> tuple[Looked, Any]:
     """One more state looked into, and what it holds, within a pickle of its own if it is an extra state."""
     file = _file(entry)
@@ -98,8 +106,9 @@ def _open(source: DcpSource, entry: Tensor | Object, looked: Looked, names: Sequ
         value, foreign = _value(source, entry)
     except InputError as error:
         # Where a file is cut off, its fault has named the keys.
-        fault = Fault(Flaw.UNREADABLE, error.problems[0].message, names[file], entry.key, error.problems[0].hint)
-        return looked._replace(faults=(*looked.faults, fault), opened=looked.opened + 1), None
+        fault = unreadable(error, names[file], entry.key)
+        faults = looked.faults if fault in looked.faults else (*looked.faults, fault)
+        return looked._replace(faults=faults, opened=looked.opened + 1), None
     if isinstance(entry, Object):
         looked.types[entry.key] = type_name(value)
     inner = nested(value) if _is_extra(entry) else None

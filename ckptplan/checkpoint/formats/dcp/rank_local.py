@@ -135,7 +135,9 @@ def _join(held: list[tuple[int, DcpTensor]], numbers: _FileNumbers) -> tuple[Dcp
     ]
     faults = []
     if len(alike) < len(held):
-        message = f"{len(held) - len(alike):,} ranks give it another type or shape than the first"
+        unlike = len(held) - len(alike)
+        some = "1 rank gives" if unlike == 1 else f"{unlike:,} ranks give"
+        message = f"{some} it another type or shape than the first"
         faults.append(Fault(Flaw.CORRUPT, message, key=first.key, hint="the files are of different saves"))
     rows = [one for _, one in alike]
     joined = first._replace(

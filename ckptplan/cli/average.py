@@ -80,10 +80,12 @@ def average(
     are never averaged. Checkpoints are put in the order of their steps.
     """
     from ckptplan.checkpoint.average.averaging import average as averaged
-    from ckptplan.cli.checkpoint_files import readable
+    from ckptplan.cli.checkpoint_files import readable, refuse_empty
     from ckptplan.cli.choices import quantity
     from ckptplan.cli.output import emit, warn
 
+    for path in paths:
+        refuse_empty(path)
     _refuse_usage(paths, out, dry_run=dry_run, weights=weights, ema=ema)
     choice = _choice(dtype, include, strip_prefix, masters=not no_masters)
     weigh = _weighing(weights, ema)

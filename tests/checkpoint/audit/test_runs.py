@@ -1,5 +1,7 @@
 """Checkpoints of a run: which there are, in which order, and what the pointers say."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -8,8 +10,10 @@ import pytest
 from ckptplan.checkpoint.audit import runs
 from ckptplan.checkpoint.audit.auditing import audit
 from ckptplan.checkpoint.audit.findings import Depth
-from ckptplan.checkpoint.audit.runs import NOT_THERE, audit_run, checkpoints_of, newest_first, step_named
+from ckptplan.checkpoint.audit.runs import NOT_THERE, VANISHED, audit_run, checkpoints_of, newest_first, step_named
+from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.errors import InputError
 from tests.checkpoint.made import complete
 from tests.checkpoint.shared_fixtures import OWN
 
@@ -94,6 +98,110 @@ def test_the_step_inside_decides_where_the_name_is_no_step(tmp_path, monkeypatch
     run = audit_run(tmp_path, [tmp_path / name for name in steps], first_only=first_only)
     assert run.best is not None
     assert run.best.path.name == "seed7"
+
+
+def _faults(run):
+    """Of every checkpoint, by its name."""
+    return {found.path.name: [fault.message for fault in found.faults] for found in run.audits}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [InputError("bent"), PermissionError(errno.EACCES, "Permission denied"), OSError(errno.EIO, "Input/output error")],
+)
+def test_a_child_that_cannot_be_read_is_a_row_and_the_others_are_judged(tmp_path, monkeypatch, error):
+    """Whatever ends the reading of one."""
+    paths = _run(tmp_path, 10, 20, 30)
+    read = runs.audit_path
+
+    def failing(path, depth, required):
+        if path.name == "step-30":
+            raise error
+        return read(path, depth, required)
+
+    monkeypatch.setattr(runs, "audit_path", failing)
+    run = audit_run(tmp_path, paths, required=REQUIRED)
+    assert run.best is not None
+    assert run.best.path.name == "step-20"
+    said = "bent" if isinstance(error, InputError) else f"cannot be read: {error.strerror}"
+    assert _faults(run) == {"step-30": [said], "step-20": [], "step-10": []}
+
+
+@pytest.mark.parametrize("moment", ["listed", "opened", "read"])
+def test_a_child_that_a_clean_up_deletes_meanwhile_is_a_row(tmp_path, monkeypatch, moment):
+    """Deleted as a whole when its files are listed, when the first is opened, when the first is read."""
+    paths = _run(tmp_path, 10, 20, 30)
+    method = {"listed": "sizes", "opened": "open", "read": "read"}[moment]
+    original = getattr(CheckpointFolder, method)
+
+    def deleting(self, *arguments):
+        if self.root.name == "step-30":
+            shutil.rmtree(self.root, ignore_errors=True)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(CheckpointFolder, method, deleting)
+    run = audit_run(tmp_path, paths, required=REQUIRED)
+    assert run.best is not None
+    assert run.best.path.name == "step-20"
+    assert _faults(run) == {"step-30": [VANISHED], "step-20": [], "step-10": []}
+
+
+@pytest.mark.parametrize("first_only", [False, True])
+def test_a_child_that_loses_a_file_after_it_was_listed_is_not_usable(tmp_path, monkeypatch, first_only):
+    """A clean-up has begun with it; its folder is still there."""
+    paths = _run(tmp_path, 1, 2)
+    read = runs.audit_path
+
+    def deleting(path, depth, required):
+        found = read(path, depth, required)
+        if path.name == "step-2":
+            (path / TORCH.name).unlink()
+        return found
+
+    monkeypatch.setattr(runs, "audit_path", deleting)
+    run = audit_run(tmp_path, paths, required=REQUIRED, first_only=first_only)
+    assert run.best is not None
+    assert run.best.path.name == "step-1"
+    assert _faults(run)["step-2"] == ["cannot be read: No such file or directory"]
+
+
+def test_a_child_that_vanishes_while_others_are_audited_is_not_recommended(tmp_path, monkeypatch):
+    """The newest is looked into first, and is gone at the end."""
+    paths = _run(tmp_path, 10, 20)
+    read = runs.audit_path
+
+    def deleting(path, depth, required):
+        if path.name == "step-10":
+            shutil.rmtree(tmp_path / "step-20")
+        return read(path, depth, required)
+
+    monkeypatch.setattr(runs, "audit_path", deleting)
+    run = audit_run(tmp_path, paths, required=REQUIRED)
+    assert run.best is not None
+    assert run.best.path.name == "step-10"
+    assert _faults(run)["step-20"] == [VANISHED]
+
+
+def test_a_child_that_nobody_may_look_into_is_one_of_the_run(tmp_path, monkeypatch):
+    """It is told of; what the file system keeps for itself, and hidden folders, are no checkpoints."""
+    _run(tmp_path, 10, 20)
+    closed = {"step-20", "lost+found", ".cache"}
+    for name in closed:
+        (tmp_path / name).mkdir(exist_ok=True)
+    scan = os.scandir
+
+    def refusing(path):
+        if Path(path).name in closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    found = checkpoints_of(tmp_path)
+    assert found is not None
+    assert [path.name for path in found] == ["step-10", "step-20"]
+    run = audit_run(tmp_path, found, required=REQUIRED)
+    assert _faults(run) == {"step-20": ["cannot be read: Permission denied"], "step-10": []}
+    assert run.audits[0].faults[0].hint == "check its permissions"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """The verdict, in one sentence."""
 
 from ckptplan.checkpoint.audit.auditing import audit, verdict
+from ckptplan.checkpoint.audit.words import ALWAYS
 from ckptplan.checkpoint.kinds import StateKind
 from tests.checkpoint import made
 from tests.checkpoint.made import Maker, complete
 
 
-def _verdict(maker):
-    return verdict(audit(maker.manifest()))
+def _verdict(maker, *allowed):
+    return verdict(audit(maker.manifest(), required=ALWAYS - set(allowed)))
 
 
 def _without(*kinds):
@@ -41,3 +42,31 @@ def test_a_state_of_some_ranks_is_named_with_them():
     maker = _without(StateKind.RANDOM, StateKind.SCHEDULER)
     maker.object("rng.rank_0.python", StateKind.RANDOM, rank=0)
     assert _verdict(maker) == "whole, but without scheduler; random-number states of rank 0 only, of 4"
+
+
+def test_what_was_allowed_is_said_of_a_checkpoint_without_it():
+    """It does not hold all that exact resume needs; of one that has all, nothing was allowed."""
+    found = _verdict(_without(StateKind.RANDOM, StateKind.SCHEDULER), StateKind.RANDOM, StateKind.SCHEDULER)
+    assert found == "whole; goes on without scheduler and random-number states, as allowed"
+    assert _verdict(complete(), StateKind.RANDOM) == "whole, and it holds all that exact resume needs"
+
+
+def test_what_was_allowed_is_said_beside_what_is_missing():
+    """One of the two is asked for."""
+    found = _verdict(_without(StateKind.RANDOM, StateKind.SCHEDULER), StateKind.RANDOM)
+    assert found == "whole, but without scheduler; without random-number states, as allowed"
+
+
+def test_an_allowed_state_of_some_ranks_is_named_with_them():
+    """It is there in part."""
+    maker = _without(StateKind.RANDOM)
+    maker.object("rng.rank_0.python", StateKind.RANDOM, rank=0)
+    found = _verdict(maker, StateKind.RANDOM)
+    assert found == "whole; goes on without all random-number states (of rank 0 only, of 4), as allowed"
+
+
+def test_without_parameters_no_run_starts_anew_from_them():
+    """A step alone is no weights."""
+    maker = Maker()
+    maker.object("step", StateKind.PROGRESS)
+    assert _verdict(maker).startswith("whole, but without parameters, first moments")

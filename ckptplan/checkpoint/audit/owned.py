@@ -61,10 +61,16 @@ def _owner(tensor: Tensor) -> Owner | None:
     """The parameter, or for states by numbers the file and the number; None if the key tells neither."""
     if tensor.parameter is not None:
         return (tensor.parameter,)
-    if len(tensor.path) < 3 or not str(tensor.path[-2]).isdigit() or tensor.path[-3] != "state":
+    path = _path(tensor)
+    if len(path) < 3 or not str(path[-2]).isdigit() or path[-3] != "state":
         return None
     file, colon, _ = tensor.key.partition(":")
-    return (file if colon else "", *(str(part) for part in tensor.path[:-1]))
+    return (file if colon else "", *(str(part) for part in path[:-1]))
+
+
+def slots_of(manifest: Manifest) -> frozenset[str]:
+    """Names of all states that optimizers keep for parameters, those of several tensors with each of theirs."""
+    return frozenset(_slot(tensor) for tensor in manifest.tensors if tensor.kind in MOMENTS)
 
 
 def _slot(tensor: Tensor) -> str:
@@ -72,6 +78,12 @@ def _slot(tensor: Tensor) -> str:
     parts = [str(part) for part in tensor.path] or [tensor.key]
     words = parts[-1].split(".") if len(parts) > 1 else parts[0].replace(":", ".").split(".")
     return next((word for word in (*_ALONE, _ADAM_FIRST, _ADAM_SECOND) if word in words), words[-1])
+
+
+def _path(entry: Tensor | Object) -> tuple[str | int, ...]:
+    """The way to an entry; that of a flat state dict is taken apart at its dots."""
+    flat = entry.path and "." in str(entry.path[0])
+    return (*str(entry.path[0]).split("."), *entry.path[1:]) if flat else entry.path
 
 
 def lack(kind: StateKind, known: Ownership) -> Lack | None:
@@ -133,14 +145,14 @@ def unlisted(known: Ownership) -> list[str]:
 def _spelled(known: Ownership) -> frozenset[str]:
     """Owners by the name or number that the optimizer gives them, where it stands in the path."""
     states = [tensor for kind in MOMENTS for tensor in known.by_kind.get(kind, {}).values()]
-    paths = [tensor.path for tensor in states if len(tensor.path) >= 3 and tensor.path[-3] == "state"]
+    paths = [path for tensor in states if len(path := _path(tensor)) >= 3 and path[-3] == "state"]
     return frozenset(str(path[-2]) for path in paths) if len(paths) == len(states) else frozenset()
 
 
 def _listed(manifest: Manifest) -> frozenset[str] | None:
     """All parameters that ``param_groups.N.params`` lists; None where the lists cannot be had, or several mix."""
     groups = [entry for entry in manifest.objects if _is_list(entry)]
-    if not groups or len({entry.path[:-2] for entry in groups}) > 1 or len({_scope(entry) for entry in groups}) > 1:
+    if not groups or len({_path(entry)[:-2] for entry in groups}) > 1 or len({_scope(entry) for entry in groups}) > 1:
         return None
     found: set[str] = set()
     for entry in groups:
@@ -159,7 +171,7 @@ def _scope(entry: Object) -> int:
 
 
 def _is_list(entry: Object) -> bool:
-    path = entry.path
+    path = _path(entry)
     return (
         entry.kind is StateKind.HYPERPARAMETERS
         and len(path) >= 3

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ckptplan.checkpoint.audit.families import KINDS
 from ckptplan.checkpoint.audit.findings import Need, Standing, State
-from ckptplan.checkpoint.audit.owned import Ownership, lack, ownership, stateless, unlisted, without_masters
+from ckptplan.checkpoint.audit.kept import Kept, kept
+from ckptplan.checkpoint.audit.owned import (
+    Ownership,
+    lack,
+    ownership,
+    slots_of,
+    stateless,
+    unlisted,
+    without_masters,
+)
 from ckptplan.checkpoint.audit.ranked import Ranks, ranks_of
 from ckptplan.checkpoint.audit.words import ALWAYS, IF_USED, LOSS, on_other_ranks
 from ckptplan.checkpoint.kinds import StateKind
@@ -24,6 +34,7 @@ class _Seen(NamedTuple):
 
     manifest: Manifest
     known: Ownership
+    optimizer: Kept
     broken: Mapping[str, str]  # why an entry cannot be read, by its key
     required: Collection[StateKind]
     elsewhere: Mapping[StateKind, str]
@@ -40,7 +51,9 @@ def states_of(manifest: Manifest, broken: Mapping[str, str], required: Collectio
     elsewhere: dict[StateKind, str] = {}
     for kind, where in manifest.elsewhere:
         elsewhere[kind] = f"{elsewhere[kind]}; {where}" if kind in elsewhere else where
-    seen = _Seen(manifest, ownership(manifest), broken, required, elsewhere)
+    known = ownership(manifest)
+    optimizer = kept(manifest, slots_of(manifest), known.momentum_alone)
+    seen = _Seen(manifest, known, optimizer, broken, required, elsewhere)
     totals = {total.kind: total for total in by_kind(manifest)}
     found = []
     for kind in StateKind:
@@ -58,7 +71,7 @@ def states_of(manifest: Manifest, broken: Mapping[str, str], required: Collectio
                 total.logical_bytes if total else 0,
                 total.stored_bytes if total else 0,
                 judged.detail,
-                LOSS[kind],
+                optimizer.lost(kind) or LOSS[kind],
                 on_other_ranks(kind, judged.ranks is not None, judged.standing is not Standing.ABSENT, manifest.format),
                 judged.ranks.saved if judged.ranks else (),
                 judged.ranks.of if judged.ranks else None,
@@ -68,7 +81,7 @@ def states_of(manifest: Manifest, broken: Mapping[str, str], required: Collectio
 
 
 def _need(kind: StateKind, seen: _Seen) -> Need:
-    if kind in (StateKind.SECOND_MOMENT, StateKind.OPTIMIZER_STEP) and seen.known.momentum_alone:
+    if kind in KINDS and kind not in seen.optimizer.kinds:
         return Need.NONE
     if kind in ALWAYS:
         return Need.EVERY_RUN
@@ -107,8 +120,15 @@ def _without_entries(kind: StateKind, seen: _Seen) -> _Judged:
     if kind is StateKind.DATA_POSITION and _has_progress(seen):
         said = "follows from the progress only while world size, batch size and seed stay the same"
         return _Judged(Standing.ABSENT, said)
-    if kind in (StateKind.SECOND_MOMENT, StateKind.OPTIMIZER_STEP) and seen.known.momentum_alone:
-        return _Judged(Standing.ABSENT, "the optimizer keeps one momentum and no other state")
+    return _of_optimizer(kind, seen.optimizer)
+
+
+def _of_optimizer(kind: StateKind, optimizer: Kept) -> _Judged:
+    """A state that the optimizer keeps in its groups, or not at all."""
+    if kind is StateKind.OPTIMIZER_STEP and optimizer.step_in_groups is not None:
+        return _Judged(Standing.PRESENT, optimizer.step_in_groups)
+    if kind in KINDS and kind not in optimizer.kinds:
+        return _Judged(Standing.ABSENT, f"not kept by this optimizer ({optimizer.name})")
     return _Judged(Standing.ABSENT)
 
 

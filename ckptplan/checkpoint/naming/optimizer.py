@@ -8,6 +8,7 @@ parameters, the longest first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from ckptplan.checkpoint.naming.vocabulary import (
 )
 
 DEEPEST_ROOT = 4
+_NUMBER = re.compile(r"_\d{1,3}\Z")
 GROUPS = "param_groups"
 STATE = "state"
 
@@ -39,8 +41,9 @@ class Owned(NamedTuple):
 
 
 def kind_of_slot(slot: str) -> StateKind | None:
-    """What the state of this name is; a dotted one by its first part (``exp_avg.codes``)."""
-    return SLOTS.get(slot) or SLOTS.get(slot.partition(".")[0])
+    """What the state of this name is; a dotted or numbered one by its first part (``exp_avg.codes``, ``precond_0``)."""
+    first = slot.partition(".")[0]
+    return SLOTS.get(slot) or SLOTS.get(first) or SLOTS.get(_NUMBER.sub("", first))
 
 
 def roots(named: Iterable[tuple[Entry, Spelling]]) -> frozenset[Root]:

@@ -20,7 +20,9 @@ SLOTS = {
         (
             "exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col", "max_exp_avg_sq", "square_avg", "acc_delta", "sum",
             "exp_inf", "nu", "v", "v_row", "v_col", "shampoo", "preconditioner", "preconditioners", "GG", "Q",
-            "factor_matrices", "inv_factor_matrices", "state2", "absmax2", "qmap2", "max2", "new_max2",
+            "factor_matrices", "inv_factor_matrices", "precond", "inv_precond", "pre_cond", "inv_pre_cond", "hessian",
+            "row_var", "col_var", "variance", "vmean", "exp_avg_res_row", "exp_avg_res_col",
+            "state2", "absmax2", "qmap2", "max2", "new_max2",
         ),
         StateKind.SECOND_MOMENT,
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ckptplan.checkpoint.writing_header import Entry, header_of, refuse_entries
-from ckptplan.checkpoint.writing_places import beside, refuse_without_room, replaceable, sync_folder, undone
+from ckptplan.checkpoint.writing_places import beside, in_the_way, refuse_without_room, replaceable, sync_folder, undone
 from ckptplan.errors import InputError, printable
 
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -25,13 +25,15 @@ class SafetensorsWriter:
     Parameters
     ----------
     path : path
-        The file; one that is there is replaced at the end.
+        The file.
     entries : sequence of Entry (or of tuples: name, dtype, shape)
         All that it will hold.
     metadata : mapping, optional
         Texts by name, for ``__metadata__``.
     inputs : iterable of paths
         Files that must not be replaced, and folders into which nothing must be written.
+    overwrite : bool
+        Replace a file that is there, at the end and in one step; else it is refused.
 
     Raises
     ------
@@ -45,11 +47,14 @@ class SafetensorsWriter:
         entries: Sequence[Entry | tuple[str, str, tuple[int, ...]]],
         metadata: Mapping[str, str] | None = None,
         inputs: Iterable[str | Path] = (),
+        *,
+        overwrite: bool = False,
     ) -> None:
         listed = [Entry(*entry) for entry in entries]
         refuse_entries(listed)
         self.path = Path(path)
-        target = replaceable(self.path, inputs)
+        target = replaceable(self.path, inputs, overwrite=overwrite)
+        self._overwrite = overwrite
         header, self._places = header_of(listed, metadata or {})
         self.size_bytes = len(header) + sum(entry.size_bytes for entry in listed)
         refuse_without_room(target.parent, self.size_bytes)
@@ -116,6 +121,8 @@ class SafetensorsWriter:
     def _commit(self) -> None:
         os.fsync(self._stream())
         self.park()
+        if not self._overwrite and self._target.exists():  # it came while this one was written
+            raise in_the_way(self.path)
         self._aside.replace(self._target)
         sync_folder(self._target.parent)
 

@@ -11,8 +11,13 @@ from pathlib import Path
 from ckptplan.errors import InputError, printable
 
 
-def replaceable(path: Path, inputs: Iterable[str | Path] = (), *, folder: bool = False) -> Path:
-    """What a name stands for, if it may be written: a file (or a folder), no device, nothing of the inputs."""
+def replaceable(
+    path: Path, inputs: Iterable[str | Path] = (), *, folder: bool = False, overwrite: bool = False
+) -> Path:
+    """What a name stands for, if it may be written: a file (or a folder), no device, nothing of the inputs.
+
+    A file that is there is refused unless it is to be overwritten; what a folder holds is for its writer to judge.
+    """
     try:
         target = path.resolve()
         for name in inputs:
@@ -22,6 +27,8 @@ def replaceable(path: Path, inputs: Iterable[str | Path] = (), *, folder: bool =
         if target.exists() and not (target.is_dir() if folder else target.is_file()):
             found = "a directory" if target.is_dir() else "no folder" if folder else "no regular file"
             raise refused(path, OSError(21, f"it is {found}"))
+        if target.is_file() and not overwrite:
+            raise in_the_way(path)
         if not target.parent.is_dir():
             raise refused(path, OSError(2, "its folder does not exist"))
     except (ValueError, RuntimeError):  # a NUL byte, a loop of links
@@ -29,6 +36,11 @@ def replaceable(path: Path, inputs: Iterable[str | Path] = (), *, folder: bool =
     except OSError as error:
         raise refused(path, error) from None
     return target
+
+
+def in_the_way(path: Path) -> InputError:
+    """The error for a file that is there already."""
+    return InputError(f"{printable(str(path))} is there already", hint="another name, or --overwrite to replace it")
 
 
 def _harms(target: Path, source: Path) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ SHARD_BYTES = 5_000_000_000  # transformers cuts at 5 GB
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
 MOST_OPEN = 32
+_OURS = re.compile(r"model(-\d{5,}-of-\d{5,})?\.safetensors|" + re.escape(INDEX))  # what a folder of shards holds
 
 
 class ShardedSafetensorsWriter:
@@ -35,6 +38,8 @@ class ShardedSafetensorsWriter:
         As of SafetensorsWriter.
     shard_bytes : int
         No file holds more than this many bytes of tensors, unless one tensor does. [bytes]
+    overwrite : bool
+        Replace a folder that holds nothing but such shards and their index.
     """
 
     def __init__(
@@ -44,11 +49,14 @@ class ShardedSafetensorsWriter:
         metadata: Mapping[str, str] | None = None,
         inputs: Iterable[str | Path] = (),
         shard_bytes: int = SHARD_BYTES,
+        *,
+        overwrite: bool = False,
     ) -> None:
         listed = [Entry(*entry) for entry in entries]
         refuse_entries(listed)
         self.path = Path(folder)
-        self._target = _new_folder(self.path, inputs)
+        self._target = _new_folder(self.path, inputs, overwrite=overwrite)
+        self._overwrite = overwrite
         self._total_bytes = sum(entry.size_bytes for entry in listed)
         refuse_without_room(self._target.parent, self._total_bytes)
         self._aside = beside(self._target)
@@ -88,7 +96,7 @@ class ShardedSafetensorsWriter:
             if len(self._writers) > 1:
                 self._write_index()
             sync_folder(self._aside)
-            self._aside.rename(self._target)  # replaces an empty folder, and nothing else
+            self._named()
             sync_folder(self._target.parent)
         self._open = False
 
@@ -107,6 +115,22 @@ class ShardedSafetensorsWriter:
             writer.park()
             self._writers[file] = writer
             self._file_of.update((entry.name, file) for entry in part)
+
+    def _named(self) -> None:
+        """Give the folder its name; shards that had it are removed after, and come back if that fails."""
+        if not (self._overwrite and self._target.is_dir()):
+            self._aside.rename(self._target)  # replaces an empty folder, and nothing else
+            return
+        _new_folder(self.path, overwrite=True)  # nothing else came in
+        before = beside(self._target)
+        self._target.rename(before)
+        try:
+            self._aside.rename(self._target)
+        except BaseException:
+            with suppress(OSError):
+                before.rename(self._target)
+            raise
+        shutil.rmtree(before, ignore_errors=True)
 
     def _write_index(self) -> None:
         document = {"metadata": {"total_size": self._total_bytes}, "weight_map": dict(sorted(self._file_of.items()))}
@@ -130,9 +154,15 @@ def cut(entries: Sequence[Entry], shard_bytes: int) -> list[list[Entry]]:
     return parts
 
 
-def _new_folder(path: Path, inputs: Iterable[str | Path]) -> Path:
-    """Where the folder will be: new or empty, and not within the inputs."""
+def _new_folder(path: Path, inputs: Iterable[str | Path] = (), *, overwrite: bool) -> Path:
+    """Where the folder will be: new or empty, and not within the inputs; or such shards, to be overwritten."""
     target = replaceable(path, inputs, folder=True)
-    if target.is_dir() and any(target.iterdir()):
-        raise InputError(f"{printable(str(path))} is not empty", hint="name a folder that does not exist yet")
+    held = sorted(entry.name for entry in target.iterdir()) if target.is_dir() else []
+    foreign = [name for name in held if not _OURS.fullmatch(name) or not (target / name).is_file()]
+    if held and not overwrite:
+        hint = "name a folder that does not exist yet" + (", or --overwrite to replace it" if not foreign else "")
+        raise InputError(f"{printable(str(path))} is not empty", hint=hint)
+    if foreign:
+        said = f"{printable(str(path))} holds more than shards of safetensors, such as {printable(foreign[0])}"
+        raise InputError(said, hint="--overwrite removes no folder of other things: name another one")
     return target

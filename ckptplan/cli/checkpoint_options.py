@@ -22,6 +22,9 @@ KindOption = Annotated[
     list[str] | None,
     typer.Option(metavar="KIND", help=f"Only states of this kind: {', '.join(WORDS)}. Repeatable."),
 ]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the safetensors file, or folder of shards, that has this name.")
+]
 
 
 def kinds_named(words: list[str] | None, option: str) -> frozenset[StateKind]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckptplan.cli.checkpoint_options import KeysOption, KindOption
+from ckptplan.cli.checkpoint_options import KeysOption, KindOption, OverwriteOption
 from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption
 from ckptplan.cli.reshard_options import (
     AggregateOption,
@@ -47,6 +47,7 @@ def reshard(
     rank: RankOption = None,
     reads: ReadsOption = False,
     extract: ExtractOption = None,
+    overwrite: OverwriteOption = False,
     keys: KeysOption = None,
     kind: KindOption = None,
     format_: FormatOption = Format.TABLE,
@@ -69,10 +70,12 @@ def reshard(
     asked = Asked(path, to, layout_file, from_, model, spec, set_, output)
     if extract is not None:
         _refuse_beside_extract(asked, rank, reads=reads)
-        _extract(asked, extract, keys, kind, format_)
+        _extract(asked, extract, keys, kind, format_, overwrite=overwrite)
         return
     if keys or kind:
         raise UsageError("--keys and --kind choose what --extract writes", hint="give --extract OUT.safetensors too")
+    if overwrite:
+        raise UsageError("--overwrite is of --extract", hint="-o replaces a report of its name")
     if reads and (format_ is not Format.JSON or rank is not None):
         raise UsageError(
             "--reads lists all ranks, as JSON only", hint="--format json --reads, or --rank N for one rank"
@@ -139,7 +142,9 @@ def _refuse_beside_extract(asked: Asked, rank: int | None, *, reads: bool) -> No
         raise UsageError(f"--extract and {beside[0]} exclude each other", hint="--extract merges tensors for no layout")
 
 
-def _extract(asked: Asked, out: Path, keys: list[str] | None, kind: list[str] | None, format_: Format) -> None:
+def _extract(
+    asked: Asked, out: Path, keys: list[str] | None, kind: list[str] | None, format_: Format, *, overwrite: bool
+) -> None:
     from ckptplan.checkpoint.reshard.extract import chosen
     from ckptplan.checkpoint.reshard.extract import extract as write
     from ckptplan.cli.checkpoint_files import readable, refuse_inside, told
@@ -157,7 +162,7 @@ def _extract(asked: Asked, out: Path, keys: list[str] | None, kind: list[str] | 
         raise UsageError(f"-o {output} is the file that --extract writes", hint="give another file with -o")
     tensors = chosen(manifest, keys or (), tuple(kinds_named(kind, "--kind")))
     with tidy():
-        done = write(manifest, out, tensors)
+        done = write(manifest, out, tensors, overwrite=overwrite)
     text = text_as(
         format_,
         output,

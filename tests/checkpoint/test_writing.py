@@ -104,7 +104,7 @@ def test_a_file_of_that_name_stands_until_the_end(tmp_path: Path) -> None:
     path = tmp_path / "out.safetensors"
     path.write_bytes(b"old")
     path.chmod(0o640)
-    with SafetensorsWriter(path, ENTRIES) as writer:
+    with SafetensorsWriter(path, ENTRIES, overwrite=True) as writer:
         fill(writer)
         assert path.read_bytes() == b"old"
         writer.finish()
@@ -245,6 +245,54 @@ def test_what_fits_in_one_file_has_no_index(tmp_path: Path) -> None:
     assert names(folder) == ["model.safetensors"]
     with pytest.raises(InputError, match="not empty"):
         ShardedSafetensorsWriter(folder, ENTRIES)
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told_so(tmp_path: Path) -> None:
+    """Refused before anything is written, also if it comes while the other is written; replaced whole if asked."""
+    path = tmp_path / "out.safetensors"
+    path.write_bytes(b"precious")
+    with pytest.raises(InputError, match="is there already") as caught:
+        SafetensorsWriter(path, ENTRIES)
+    assert "--overwrite" in (caught.value.problems[0].hint or "")
+    assert path.read_bytes() == b"precious"
+    with SafetensorsWriter(path, ENTRIES, overwrite=True) as writer:
+        fill(writer)
+        assert path.read_bytes() == b"precious"
+        writer.finish()
+    assert read(path)[1] == DATA
+    late = tmp_path / "late.safetensors"
+    with SafetensorsWriter(late, ENTRIES) as writer:
+        fill(writer)
+        late.write_bytes(b"precious")
+        with pytest.raises(InputError, match="is there already"):
+            writer.finish()
+    assert late.read_bytes() == b"precious"
+    assert names(tmp_path) == ["late.safetensors", "out.safetensors"]
+
+
+def test_a_folder_is_replaced_only_if_it_holds_nothing_but_shards(tmp_path: Path) -> None:
+    """No shard of the old result stays among the new ones, and a folder of other things is never removed."""
+    folder = tmp_path / "out"
+    with ShardedSafetensorsWriter(folder, ENTRIES, shard_bytes=16) as writer:
+        fill(writer)
+        writer.finish()
+    with ShardedSafetensorsWriter(folder, ENTRIES, overwrite=True) as writer:
+        fill(writer)
+        writer.finish()
+    assert names(folder) == ["model.safetensors"]
+    assert read(folder / "model.safetensors")[1] == DATA
+    for other in ("config.json", "model-1.safetensors"):
+        (folder / other).write_text("{}")
+        with pytest.raises(InputError, match=f"such as {other}"):
+            ShardedSafetensorsWriter(folder, ENTRIES, overwrite=True)
+        (folder / other).unlink()
+    with ShardedSafetensorsWriter(folder, ENTRIES, overwrite=True) as writer:
+        fill(writer)
+        (folder / "notes.txt").write_text("came late")
+        with pytest.raises(InputError, match=r"such as notes\.txt"):
+            writer.finish()
+    assert names(folder) == ["model.safetensors", "notes.txt"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_many_files_are_written_with_few_open(tmp_path: Path) -> None:

@@ -294,7 +294,10 @@ def test_tensors_are_extracted(tell, tmp_path):
         "model.0.weight", "model.0.bias", "model.2.weight", "model.2.bias",
     }  # fmt: skip
     arguments = ("reshard", str(WHOLE), "--extract", str(out), "--kind", "first-moments", "--format", "json")
-    found = json.loads(tell(*arguments).out)
+    refused = tell(*arguments)
+    assert (refused.code, refused.out, out.read_bytes()) == (1, "", raw)
+    assert "is there already" in refused.err
+    found = json.loads(tell(*arguments, "--overwrite").out)
     jsonschema.validate(found, output_schema("extraction"))
     assert {tensor["kind"] for tensor in found["tensors"]} == {"first moments"}
 
@@ -314,6 +317,7 @@ def test_tensors_are_extracted(tell, tmp_path):
         (("--to", "2", "--rank", "-1"), 2, "--rank"),
         (("--to", "2", "--reads"), 2, "as JSON only"),
         (("--to", "2", "--keys", "x"), 2, "--extract"),
+        (("--to", "2", "--overwrite"), 2, "--extract"),
         (("--to", "2", "--read-bandwidth", "40"), 2, "no unit"),
         (("--to", "2", "--read-bandwidth", "0 B/s"), 2, "not between"),
         (("--to", "2", "--read-bandwidth-per-rank", "nan B/s"), 2, "--read-bandwidth-per-rank"),

@@ -64,6 +64,8 @@ def extract(
     tensors: Sequence[Tensor],
     inputs: Sequence[Path] = (),
     block_bytes: int = BLOCK_BYTES,
+    *,
+    overwrite: bool = False,
 ) -> Extracted:
     """Write tensors whole, each byte once, into a safetensors file, or into a folder of them with an index.
 
@@ -79,6 +81,8 @@ def extract(
         What must not be overwritten beside the files of the checkpoint.
     block_bytes : int
         At most so much is held of a tensor; 64 MiB if it is stored by columns, one shard if it is packed. [bytes]
+    overwrite : bool
+        Replace a file, or a folder of such shards, that has the name.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def extract(
     single = out.suffix == ".safetensors"
     kind = SafetensorsWriter if single else ShardedSafetensorsWriter
     read = [*inputs, *_sources(manifest)]
-    with _folder(manifest) as folder, kind(out, entries, {"format": "pt"}, read) as writer:
+    with _folder(manifest) as folder, kind(out, entries, {"format": "pt"}, read, overwrite=overwrite) as writer:
         seen: dict[tuple[int, int, int], str] = {}
         shared = []
         for tensor, plan in zip(tensors, plans, strict=True):

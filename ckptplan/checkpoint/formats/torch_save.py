@@ -6,6 +6,7 @@ from ckptplan.checkpoint.archives.flatten import leaves
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import TorchFile, is_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.formats.numbered import gaps_of_ranks
 from ckptplan.checkpoint.formats.pieces import Pieces
 from ckptplan.checkpoint.formats.roles import add_roles, role_of, world_of
 from ckptplan.checkpoint.formats.safetensors import add_configurations
@@ -41,6 +42,8 @@ def read(folder: CheckpointFolder) -> Manifest:
         found += [one] if one is not None else []
     world = None if single else world_of(add_roles(pieces), pieces)
     add_configurations(pieces)
+    if not single:
+        pieces.faults += gaps_of_ranks(rest)
     for one in found:
         pieces.remarks += _remarks(one)
     legacy = bool(found) and all(one.legacy for one in found)
@@ -71,7 +74,8 @@ def _remarks(file: TorchFile) -> list[str]:
             "tensors are views on a part of one"
         )
     if shared:
-        found.append(f"{shared:,} tensors share the storage of another: tied weights or views, stored once")
+        some = "1 tensor shares" if shared == 1 else f"{shared:,} tensors share"
+        found.append(f"{some} the storage of another: tied weights or views, stored once")
     return found
 
 

@@ -11,6 +11,7 @@ from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import is_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.json_file import read_json
+from ckptplan.checkpoint.formats.numbered import missing_shards, shards_in
 from ckptplan.checkpoint.formats.pieces import Pieces
 from ckptplan.checkpoint.formats.safetensors_header import Header, header_of
 from ckptplan.checkpoint.manifest import Fault, Flaw
@@ -70,11 +71,38 @@ def add_weights(pieces: Pieces) -> None:
             pieces.torch(name)
             pieces.holds(name, "weights")
             held[name] = {key for key in pieces.keys if key not in before}
+    indices: list[Index] = []
     for name in indices_at_root(folder):
         index = pieces.read(lambda name=name: read_index(folder, name), name)  # type: ignore[misc]
         if index is not None:
+            indices.append(index)
             compare(pieces, index, held)
             pieces.holds(name, "index of shards")
+    compare_numbers(pieces, indices, list(held))
+
+
+def compare_numbers(pieces: Pieces, indices: list[Index], names: list[str]) -> None:
+    """Note shards that the numbers in the names of others count, and an index that is not there.
+
+    A set that an index leaves out, or that lies beside the same weights in one file, is left over.
+    """
+    if pieces.folder.alone:
+        for one in shards_in(names):
+            message = f"one of {one.of:,} shards, and the others are not looked at"
+            hint = "name the folder that holds all of them"
+            pieces.faults += [Fault(Flaw.MISSING_FILE, message, name, hint=hint) for name in names[: one.of > 1]]
+        return
+    referred = {file for index in indices for file in index.files.values()}
+    for one in shards_in(names):
+        if any(name in referred for name in one.names.values()):
+            told = {number: one.name(number) for number in range(1, one.of + 1) if one.name(number) in referred}
+            pieces.faults += missing_shards(one._replace(names={**told, **one.names}))
+        elif not indices and f"{one.stem}{one.suffix}" not in names:
+            pieces.faults += missing_shards(one)
+            if not pieces.folder.has(one.index_name):
+                message = f"missing: {len(one.names):,} of {one.of:,} shards are there, and it says what each holds"
+                hint = "copy the folder again; the library does not load shards without it"
+                pieces.faults.append(Fault(Flaw.MISSING_FILE, message, one.index_name, hint=hint))
 
 
 def add_safetensors(pieces: Pieces, name: str) -> set[str]:

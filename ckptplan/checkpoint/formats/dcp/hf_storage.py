@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ckptplan.checkpoint.dtypes import OF_SAFETENSORS, size_bytes
 from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.formats.numbered import missing_shards, shards_in
 from ckptplan.checkpoint.formats.safetensors_header import StoredTensor, parse_json
 from ckptplan.checkpoint.formats.weights import read_safetensors
 from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format, Manifest, Object, Raw, Shards, Tensor
@@ -67,7 +68,7 @@ def read(folder: CheckpointFolder) -> Manifest:
     )
     remarks = ["global shapes are the union of the stored boxes: shards missing at the end of a tensor cannot be seen"]
     if world:
-        remarks.append(f"{world:,} ranks by the numbers in the names of files; ranks that stored nothing are not seen")
+        remarks.append("ranks that stored nothing do not show: the number of ranks is that of the names of files")
     return Manifest(
         Format.DCP_SAFETENSORS,
         folder.root,
@@ -77,7 +78,7 @@ def read(folder: CheckpointFolder) -> Manifest:
         SafetensorsSource(folder, files),
         world_size=world,
         writer_ranks=tuple(ranks),
-        faults=(*faults, *contradictions, *_missing(ranks)),
+        faults=(*faults, *contradictions, *_missing(ranks), *_missing_numbers(folder)),
         remarks=tuple(remarks),
     )
 
@@ -184,6 +185,11 @@ def _shards(boxes: list[_Box]) -> tuple[str, tuple[int, ...], Shards]:
     return dtype, shape, Shards(offsets, sizes, files, at, held, at)
 
 
+def _missing_numbers(folder: CheckpointFolder) -> list[Fault]:
+    """Files of the model that no rank has a part of, by the numbers in the names of the others."""
+    return [fault for one in shards_in(_names(folder)) for fault in missing_shards(one)]
+
+
 def _missing(ranks: list[int]) -> tuple[Fault, ...]:
     """Numbers that are left out between those of files; ``ranks`` is sorted."""
     gaps = [(before + 1, after) for before, after in pairwise([-1, *ranks]) if after > before + 1]
@@ -191,5 +197,6 @@ def _missing(ranks: list[int]) -> tuple[Fault, ...]:
         return ()
     count = sum(after - first for first, after in gaps)
     first = ", ".join(str(rank) for gap in gaps[:5] for rank in range(*gap)[:5])
-    message = f"no file of {count:,} ranks between those that have one: {first}"
+    some = "1 rank" if count == 1 else f"{count:,} ranks"
+    message = f"no file of {some} between those that have one: {first}"
     return (Fault(Flaw.MISSING_FILE, message, hint="is the copy complete?"),)

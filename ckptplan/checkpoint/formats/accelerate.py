@@ -27,10 +27,10 @@ def read(folder: CheckpointFolder) -> Manifest:
     ranks = add_roles(pieces)
     parts = add_inner(pieces)
     add_configurations(pieces)
-    world = world_of(ranks, pieces)
+    worlds = [world_of(ranks, pieces), *(part.world_size for part in parts)]
     return pieces.manifest(
         Format.ACCELERATE,
-        world_size=world,
+        world_size=max((world for world in worlds if world is not None), default=None),
         step=next((part.step for part in parts if part.step is not None), None),
         mesh=next((part.mesh for part in parts if part.mesh is not None), None),
         writer_ranks=tuple(sorted({*ranks, *(rank for part in parts for rank in part.writer_ranks)})),

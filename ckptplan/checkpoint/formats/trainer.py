@@ -12,19 +12,35 @@ from ckptplan.checkpoint.formats.json_file import read_json
 from ckptplan.checkpoint.formats.pieces import Pieces
 from ckptplan.checkpoint.formats.roles import add_roles, has_role, world_of
 from ckptplan.checkpoint.formats.safetensors import add_configurations, producer
-from ckptplan.checkpoint.formats.weights import add_weights
+from ckptplan.checkpoint.formats.weights import add_weights, at_root
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Format, Manifest
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest
 from ckptplan.checkpoint.pickles.values import Built
 
 STATE = "trainer_state.json"
 ARGUMENTS = "training_args.bin"
 _INNER = re.compile(r"checkpoint-\d+/")
+_NAMED = re.compile(r"(?:tmp-)?checkpoint-\d+\Z")
+_RANDOM = re.compile(r"rng_state(?:_\d{1,9})?\.pth\Z")
+_NEVER_ENDED = "missing: a Trainer writes it once weights and optimizer are written, so that the save never ended"
 
 
 def recognised(folder: CheckpointFolder) -> bool:
-    """Whether this is one checkpoint of a Trainer, not the folder of a run with its checkpoints in it."""
-    return folder.has(STATE) and not any(_INNER.match(name) for name in folder.sizes())
+    """Whether this is one checkpoint of a Trainer, not the folder of a run with its checkpoints in it.
+
+    Without its state one is known by the arguments of the run, which a Trainer writes beside the weights, with any
+    other state or in a folder ``checkpoint-N``; or by all such states under its names. Weights and arguments alone
+    elsewhere are a model that was saved at the end.
+    """
+    if any(_INNER.match(name) for name in folder.sizes()):
+        return False
+    if folder.has(STATE):
+        return True
+    names = set(at_root(folder))
+    states = ["optimizer.pt" in names, "scheduler.pt" in names, any(map(_RANDOM.match, names))]
+    if ARGUMENTS not in names:
+        return all(states)
+    return any(states) or (_NAMED.match(folder.root.name) is not None and len(names) > 1)
 
 
 def read(folder: CheckpointFolder) -> Manifest:
@@ -33,24 +49,33 @@ def read(folder: CheckpointFolder) -> Manifest:
     add_weights(pieces)
     ranks = add_roles(pieces)
     parts = add_inner(pieces)
-    state = pieces.read(lambda: read_json(folder, STATE), STATE) or {}
-    pieces.holds(STATE, "progress")
-    pieces.object(STATE, STATE, lambda: read_json(folder, STATE), kind=StateKind.PROGRESS, type="dict")
+    state = _state(pieces)
     arguments = _arguments(pieces)
     add_configurations(pieces)
     if arguments.get("fp16") is True and not has_role(folder, StateKind.LOSS_SCALER) and not parts:
         pieces.remarks.append("the run used fp16, and no scaler.pt holds the state of its loss scaler")
-    inner_worlds = (part.world_size for part in parts if part.world_size is not None)
-    world = world_of(ranks, pieces) or next(inner_worlds, None) or _processes(arguments)
+    worlds = [world_of(ranks, pieces), _processes(arguments), *(part.world_size for part in parts)]
     step = state.get("global_step")
     return pieces.manifest(
         Format.TRAINER,
         step=step if type(step) is int and 0 <= step < 2**53 else None,
-        world_size=world,
+        world_size=max((world for world in worlds if world is not None), default=None),
         writer_ranks=tuple(sorted({*ranks, *(rank for part in parts for rank in part.writer_ranks)})),
         mesh=next((part.mesh for part in parts if part.mesh is not None), None),
         producer=pieces.read(lambda: producer(folder), "config.json") or "",
     )
+
+
+def _state(pieces: Pieces) -> dict[str, Any]:
+    """The progress of the run; without it the save is one that was cut short."""
+    folder = pieces.folder
+    if not folder.has(STATE):
+        hint = "take the checkpoint before this one"
+        pieces.faults.append(Fault(Flaw.UNCOMMITTED, _NEVER_ENDED, STATE, hint=hint))
+        return {}
+    pieces.holds(STATE, "progress")
+    pieces.object(STATE, STATE, lambda: read_json(folder, STATE), kind=StateKind.PROGRESS, type="dict")
+    return pieces.read(lambda: read_json(folder, STATE), STATE) or {}
 
 
 def _arguments(pieces: Pieces) -> dict[Any, Any]:

@@ -28,6 +28,14 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
 
 
+class Thing(NamedTuple):
+    """An object with its attributes, as the pickle module writes one."""
+
+    module: str
+    name: str
+    state: dict[str, Any]
+
+
 class Name(NamedTuple):
     """A name that a pickle mentions."""
 
@@ -60,6 +68,8 @@ def _body(value: Any) -> bytes:
         return f"c{value.module}\n{value.name}\n".encode()
     if isinstance(value, Call):
         return _body(Name(value.module, value.name)) + _body(value.args) + b"R"
+    if isinstance(value, Thing):
+        return _body(Call(value.module, value.name, ())) + _body(value.state) + b"b"
     if isinstance(value, Storage):
         parts: tuple[Any, ...] = ("storage", Name(*STORAGES[value.dtype]), value.key, "cpu", value.elements)
         return _body((*parts, value.view) if value.legacy else parts) + b"Q"

@@ -14,7 +14,7 @@ from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format
 from ckptplan.errors import InputError
-from tests.checkpoint.archives.torch_zip import Call, Storage, saved, tensor
+from tests.checkpoint.archives.torch_zip import Call, Storage, Thing, saved, tensor
 from tests.checkpoint.formats.test_safetensors_header import save
 from tests.checkpoint.formats.truth import compare
 from tests.checkpoint.shared_fixtures import OWN, folder_of, needs_collection, truth_of
@@ -192,3 +192,52 @@ def test_the_last_weights_of_a_run_beside_its_checkpoints(tmp_path: Path) -> Non
     trainer(tmp_path / "checkpoint-10", {"global_step": 10})
     with pytest.raises(InputError, match="2 checkpoints: checkpoint-5, checkpoint-10"):
         read_manifest(tmp_path)
+
+
+UNFINISHED = {"training_args_dot_bin": saved({}, {}), "optimizer_dot_pt": saved({"state": {}}, {})}
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("run", UNFINISHED),
+        ("run", {"training_args_dot_bin": UNFINISHED["training_args_dot_bin"], "rng_state_0_dot_pth": RANDOM}),
+        (
+            "run",
+            {
+                "scheduler_dot_pt": saved({"last_epoch": 8}, {}),
+                "optimizer_dot_pt": UNFINISHED["optimizer_dot_pt"],
+                "rng_state_dot_pth": RANDOM,
+            },
+        ),
+        ("checkpoint-8", {"training_args_dot_bin": UNFINISHED["training_args_dot_bin"]}),
+    ],
+)
+def test_a_save_without_the_state_of_the_trainer_never_ended(
+    tmp_path: Path, name: str, files: dict[str, bytes]
+) -> None:
+    """The Trainer writes trainer_state.json after weights and optimizer."""
+    folder = trainer(tmp_path / name, **files)
+    assert read_manifest(folder).faults == ()
+    (folder / "trainer_state.json").unlink()
+    manifest = read_manifest(folder)
+    assert manifest.format is Format.TRAINER
+    assert [(fault.flaw, fault.file) for fault in manifest.faults] == [(Flaw.UNCOMMITTED, "trainer_state.json")]
+    assert not manifest.committed
+
+
+def test_a_model_saved_at_the_end_is_no_save_that_was_cut_short(tmp_path: Path) -> None:
+    """Weights with the arguments of the run, not in a folder named after a step."""
+    folder = trainer(tmp_path / "final", training_args_dot_bin=UNFINISHED["training_args_dot_bin"])
+    (folder / "trainer_state.json").unlink()
+    manifest = read_manifest(folder)
+    assert (manifest.format, manifest.faults) == (Format.SAFETENSORS, ())
+
+
+def test_the_arguments_tell_of_more_ranks_than_left_their_states(tmp_path: Path) -> None:
+    """Those of the last ranks are missed by the number of processes."""
+    state = Thing("accelerate.state", "PartialState", {"num_processes": 4})
+    arguments = Thing("transformers.training_args", "TrainingArguments", {"distributed_state": state})
+    files = {f"rng_state_{rank}_dot_pth": RANDOM for rank in (0, 1)}
+    assert read_manifest(trainer(tmp_path, **files)).world_size == 2
+    assert read_manifest(trainer(tmp_path, training_args_dot_bin=saved(arguments, {}), **files)).world_size == 4

@@ -90,7 +90,7 @@ def header_of(stream: BinaryIO, size: int, path: str | Path) -> Header:
         metadata = {}
     tensors, spans = [], []
     for name, entry in found.items():
-        fault = _fault(entry)
+        fault = _fault_of_name(name) or _fault(entry)
         if fault is None:
             tensors.append(StoredTensor(name, entry["dtype"], tuple(entry["shape"])))
             spans.append((*entry["data_offsets"], name))
@@ -201,6 +201,13 @@ def _no_header(start: bytes, length: int, size: int, path: str | Path) -> InputE
         message = f"the header has {length:,} bytes, but only {size - 8:,} follow: the file is cut off"
         return refused(path, message, "fetch or write it again")
     return refused(path, "the header does not begin with {: this is no safetensors file", "is it the right file?")
+
+
+def _fault_of_name(name: str) -> str | None:
+    r"""Half a pair of ``\ud800\udc00`` is no character: the reference implementation refuses such a name."""
+    if name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name):
+        return None
+    return "has a name with half a surrogate pair, which is no text"
 
 
 def _fault(entry: Any) -> str | None:

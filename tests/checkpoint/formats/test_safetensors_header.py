@@ -193,3 +193,12 @@ def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path: Path) -> No
     path = write(tmp_path / "m.safetensors", text)
     assert path.read_bytes().startswith(b"\x80\x02")
     assert len(read_header(path).tensors) == 1
+
+
+def test_half_a_surrogate_pair_is_no_name(tmp_path: Path) -> None:
+    """The reference implementation refuses such a file, and nothing can print or look up the name."""
+    text = json.dumps({"\ud800w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    (said,) = refusal(write(tmp_path / "m.safetensors", text, bytes(4)))
+    assert "half a surrogate pair" in said
+    text = json.dumps({"\U00010000w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    assert read_header(write(tmp_path / "whole.safetensors", text, bytes(4))).tensors[0].name == "\U00010000w"

@@ -144,6 +144,9 @@ def _absent(folder: CheckpointFolder, name: str, keys: list[str]) -> Fault:
     if name in folder.links:
         message = f"a link, which is not followed; it would hold {some(keys, 'keys')}"
         return Fault(Flaw.MISSING_FILE, message, name, hint="put the file itself in its place")
+    if name in folder.special:
+        message = f"a pipe or device, which is not opened; it would hold {some(keys, 'keys')}"
+        return Fault(Flaw.MISSING_FILE, message, name, hint="put the file itself in its place")
     message = f"missing: items of {some(keys, 'keys')} are in it"
     return Fault(Flaw.MISSING_FILE, message, printable(name)[:200], hint=_MISSING_HINT)
 

@@ -24,13 +24,14 @@ _MOST_TRIES = 8
 def step_of(tensors: Sequence[Tensor], objects: Sequence[Object], source: Source) -> tuple[int | None, str | None]:
     """The training step, and the key that it was taken from; None where nothing says it.
 
-    Progress comes first, by the last part of its name; then the step that the optimizer keeps.
+    Progress comes first, by the last part of its name; then the step that the optimizer keeps, which may be another
+    one and says nothing where the progress is there and cannot be read.
     """
     entries: list[Tensor | Object] = [*tensors, *objects]
     progress = [entry for entry in entries if entry.kind is StateKind.PROGRESS]
     named = [entry for leaf in _STEPS for entry in progress if _leaf(entry) == leaf]
     kept = [tensor for tensor in tensors if tensor.kind is StateKind.OPTIMIZER_STEP][:2]
-    tried: list[Tensor | Object] = [*named[:_MOST_TRIES], *kept]
+    tried: list[Tensor | Object] = list(named[:_MOST_TRIES]) or list(kept)
     for entry in tried:
         found = whole_number(entry, source)
         if found is not None:

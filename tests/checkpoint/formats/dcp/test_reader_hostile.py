@@ -68,6 +68,8 @@ def test_what_is_no_regular_file_is_missing(tmp_path, kind):
         place.symlink_to("/etc/passwd")
     manifest = manifest_of(CheckpointFolder(tmp_path), metadata(("__0_0.distcp",)))
     assert asked(manifest) == [Flaw.MISSING_FILE]
+    words = {"pipe": "a pipe or device, which is not opened", "link": "a link, which is not followed"}
+    assert manifest.faults[0].message.startswith(words.get(kind, "missing: "))
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,8 @@ def test_the_step_of_the_run_comes_before_that_of_the_optimizer():
     assert step_of([kept], [epoch], source) == (9, kept.key)
     assert step_of([], [epoch], source) == (None, None)
     assert step_of([], [step], Fixed({step.key: "many"})) == (None, None)
+    # The optimizer may have begun later: where the run's own step cannot be read, no other is given for it.
+    assert step_of([kept], [step], Fixed({kept.key: struct.pack("<f", 9.0), step.key: "many"})) == (None, None)
 
 
 def test_what_libraries_pickle_into_bytes():

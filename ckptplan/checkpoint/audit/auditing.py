@@ -7,6 +7,7 @@ import stat
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from ckptplan.checkpoint.audit.agreement import NOT_ASKED, agreement
 from ckptplan.checkpoint.audit.findings import Audit, Depth, Standing, State
 from ckptplan.checkpoint.audit.states import notes_of, states_of
 from ckptplan.checkpoint.audit.wholeness import broken_entries, faults_of
@@ -36,7 +37,8 @@ def audit(manifest: Manifest, depth: Depth = Depth.ITEMS, required: Collection[S
     Audit
         The verdict and all that it rests on. What is wrong with the files is in it, never raised.
     """
-    faults = faults_of(manifest, depth)
+    agreed = NOT_ASKED if depth is Depth.METADATA else agreement(manifest)
+    faults = faults_of(manifest._replace(faults=(*manifest.faults, *agreed.faults)), depth)
     broken = broken_entries(manifest, faults.kept)
     states = states_of(manifest, broken, required) if manifest.tensors or manifest.objects else ()
     left = [file for file in manifest.files if not file.referenced]
@@ -48,7 +50,7 @@ def audit(manifest: Manifest, depth: Depth = Depth.ITEMS, required: Collection[S
         faults.more,
         tuple(file.name for file in left),
         sum(file.size_bytes for file in left),
-        (*manifest.remarks, *notes_of(manifest, states)),
+        (*manifest.remarks, *agreed.notes, *notes_of(manifest, states)),
         depth,
     )
 
@@ -104,7 +106,9 @@ def verdict(found: Audit) -> str:
     if found.complete:
         going_on = gone_without(found)
         return f"whole; goes on {going_on}" if going_on else "whole, and it holds all that exact resume needs"
-    if without_optimizer(found) and not any(state.kind is StateKind.PARAMETER for state in found.missing):
+    if without_weights(found):
+        return f"whole, but {_no_weights(found)}"
+    if without_optimizer(found):
         others = [state for state in found.missing if state.kind not in _OPTIMIZER]
         rest = f"; {_missing(others)}" if 0 < len(others) <= 2 else ""
         return f"whole, but without any state of the optimizer: a run starts anew from these weights{rest}"
@@ -120,6 +124,20 @@ def gone_without(found: Audit) -> str:
 def _allowed(state: State) -> str:
     """A kind that is absent by its name; one that is there in part is not all there."""
     return str(state.kind) if state.standing is Standing.ABSENT else f"all {state.kind} ({state.detail})"
+
+
+def _no_weights(found: Audit) -> str:
+    """Said before all else that is missing: nothing can start from it."""
+    if without_optimizer(found):
+        return "it holds neither weights nor any state of the optimizer: no run can start from it"
+    others = [state for state in found.missing if state.kind is not StateKind.PARAMETER]
+    rest = f"; also {_missing(others)}" if 0 < len(others) <= 2 else ""
+    return f"it holds no weights: only with those of the same step from elsewhere can a run go on{rest}"
+
+
+def without_weights(found: Audit) -> bool:
+    """Whether no parameter is there."""
+    return any(state.kind is StateKind.PARAMETER and state.standing is Standing.ABSENT for state in found.states)
 
 
 def without_optimizer(found: Audit) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckptplan.checkpoint.audit.counted import lost_parameters
 from ckptplan.checkpoint.audit.findings import GRAVITY, HARMLESS, Depth
 from ckptplan.checkpoint.coverage import Coverage, coverage
 from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Shards, Tensor
@@ -47,6 +48,7 @@ def _all(manifest: Manifest, depth: Depth) -> Iterator[Fault]:
     yield from manifest.faults
     if not any(fault.flaw is Flaw.MISSING_FILE for fault in manifest.faults):  # which says it of its items
         yield from _unstored(manifest)
+    yield from lost_parameters(manifest)
     yield from _uncovered(manifest)
     yield from _shared_items(manifest)
     yield from _items(manifest, depth)

@@ -65,8 +65,13 @@ def test_an_allowed_state_of_some_ranks_is_named_with_them():
     assert found == "whole; goes on without all random-number states (of rank 0 only, of 4), as allowed"
 
 
-def test_without_parameters_no_run_starts_anew_from_them():
-    """A step alone is no weights."""
+def test_without_weights_that_is_said_before_all_else():
+    """Progress alone, or an optimizer alone: no run starts anew from weights that are not there."""
     maker = Maker()
-    maker.object("step", StateKind.PROGRESS)
-    assert _verdict(maker).startswith("whole, but without parameters, first moments")
+    maker.tensor("train.step", StateKind.PROGRESS, (), "int64", ("train", "step"))
+    assert (
+        _verdict(maker)
+        == "whole, but it holds neither weights nor any state of the optimizer: no run can start from it"
+    )
+    assert _verdict(_without(StateKind.PARAMETER)).startswith("whole, but it holds no weights: only with those")
+    assert _verdict(_without(StateKind.PARAMETER, StateKind.SCHEDULER)).endswith("; also without scheduler")

@@ -149,8 +149,9 @@ def _unlike(values: Mapping[str, int | None], what: str) -> list[Fault]:
     if len(files) < 2:
         return []
     said = ", ".join(f"{value:,} in {_files(names)}" for value, names in sorted(files.items())[:5])
-    rarest = min(files.values(), key=len)[0]
-    return [Fault(Flaw.CORRUPT, f"states of different steps: {what} is {said}", rarest, hint=MIXED)]
+    rarest = min(files.values(), key=len)[0]  # named in the message: the file itself can be read
+    message = f"states of different steps: {what} is {said}; see {rarest}"
+    return [Fault(Flaw.CORRUPT, message, hint=MIXED)]
 
 
 def _files(names: Sequence[str]) -> str:

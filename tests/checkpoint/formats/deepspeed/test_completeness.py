@@ -88,8 +88,8 @@ def test_a_rank_of_another_step_is_a_fault(tmp_path: Path) -> None:
     assert data.count(older[0]) == 2
     (folder / name).write_bytes(data.replace(*older))
     (fault,) = read(tmp_path).faults
-    assert (fault.flaw, fault.file) == (Flaw.CORRUPT, f"global_step5/{name}")
-    assert "the optimizer's step is 4 in 1 file, 5 in 2 files" in fault.message
+    assert fault.flaw is Flaw.CORRUPT
+    assert f"the optimizer's step is 4 in 1 file, 5 in 2 files; see global_step5/{name}" in fault.message
 
 
 def test_model_states_of_another_step_are_a_fault(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.render.schemas import output_schema
 from tests.cli.harness import ckptplan
 
@@ -261,3 +262,120 @@ def _data_at(item):
     name = int.from_bytes(item[header + 26 : header + 28], "little")
     extra = int.from_bytes(item[header + 28 : header + 30], "little")
     return header + 30 + name + extra
+
+
+def _without_position(tmp_path):
+    """A run of two checkpoints that hold all but the data position."""
+    for step in (1, 2):
+        (tmp_path / "run" / f"step-{step}").mkdir(parents=True)
+        shutil.copy(OWN / "torch-zip" / "checkpoint.pt", tmp_path / "run" / f"step-{step}")
+    return tmp_path / "run"
+
+
+def test_what_was_allowed_is_said_in_every_format(tell, tmp_path):
+    """It is no whole answer that a checkpoint can be gone on from: without what, stands beside."""
+    run = _without_position(tmp_path)
+    file, allow = str(OWN / "torch-zip" / "checkpoint.pt"), ("--allow", "data-position")
+    said = "whole; goes on without data position, as allowed"
+    assert tell("audit", file, *allow).out.splitlines()[0].endswith(said)
+    assert tell("audit", file, *allow, "--format", "markdown").out.splitlines()[0].endswith(said)
+    one = json.loads(tell("audit", file, *allow, "--format", "json").out)
+    jsonschema.validate(one, output_schema("audit"))
+    assert (one["verdict"], one["allowed"], one["usable"]) == (said, ["data position"], True)
+    assert [state["kind"] for state in one["states"] if state["allowed"]] == ["data position"]
+    rows = csv.DictReader(io.StringIO(tell("audit", file, *allow, "--format", "csv").out))
+    assert [row["kind"] for row in rows if row["allowed"] == "true"] == ["data position"]
+    lines = tell("audit", str(run), *allow).out.splitlines()
+    assert lines[0] == f"resume from {run / 'step-2'} (step 2), without data position, as allowed"
+    assert sum(line.endswith(said) for line in lines) == 2
+    found = json.loads(tell("audit", str(run), *allow, "--format", "json").out)
+    jsonschema.validate(found, output_schema("audits"))
+    assert {one["verdict"] for one in found["checkpoints"]} == {said}
+    rows = csv.DictReader(io.StringIO(tell("audit", str(run), *allow, "--format", "csv").out))
+    assert {row["verdict"] for row in rows} == {said}
+
+
+@pytest.mark.parametrize(("require", "allow"), [("random", "rng"), ("optimizer", "moments")])
+def test_a_state_is_not_both_required_and_allowed_to_be_missing(tell, require, allow):
+    """Neither of them wins."""
+    told = tell("audit", str(WHOLE), "--require", require, "--allow", allow)
+    assert (told.code, told.out) == (2, "")
+    assert "--require and --allow both name" in told.err
+
+
+def test_of_an_only_checkpoint_that_is_whole_it_is_said_what_it_lacks(tell, tmp_path):
+    """And which option goes on without it; of one that is broken, why."""
+    run = _without_position(tmp_path)
+    shutil.rmtree(run / "step-1")
+    told = tell("audit", str(run))
+    assert told.code == 3
+    assert told.out.splitlines()[0] == (
+        "nothing to resume from exactly: the only checkpoint, step-2, is whole but lacks data position: "
+        "--allow data-position goes on without it"
+    )
+    (run / "step-2" / "checkpoint.pt").write_bytes((OWN / "torch-zip" / "checkpoint.pt").read_bytes()[:500])
+    first = tell("audit", str(run)).out.splitlines()[0]
+    assert first.startswith("nothing to resume from exactly: the only checkpoint, step-2, is not usable: checkpoint.pt")
+
+
+def test_every_word_of_a_kind_can_be_allowed(tell):
+    """The words that reports give as advice are those that the option takes."""
+    for kind in StateKind:
+        assert tell("audit", str(WHOLE), "--quick", "-q", "--allow", kind.word).code == 0
+
+
+@pytest.mark.parametrize("child", [False, True])
+def test_what_may_not_be_read_exits_with_one_and_in_a_run_is_a_row(tell, made, monkeypatch, child):
+    """The path itself is an error; one checkpoint of several is told of."""
+    run = made("step-2").parent
+    closed = made("step-9")
+    scan = os.scandir
+
+    def refusing(path):
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    monkeypatch.setattr(os, "access", lambda path, _, **__: Path(path) != closed)
+    told = tell("audit", str(run if child else closed))
+    if child:
+        assert told.code == 0
+        assert told.out.splitlines()[0].startswith(f"resume from {run / 'step-2'}")
+        assert "step-9" in told.out
+        assert "not usable: cannot be read: Permission denied" in told.out
+    else:
+        assert (told.code, told.out) == (1, "")
+        assert told.err == f"{closed}: cannot be read: Permission denied\n  hint: check its permissions\n"
+
+
+@pytest.mark.parametrize("name", ["tmp-checkpoint-90", "step-90.tmp"])
+def test_a_save_under_its_temporary_name_is_not_resumed_from(tell, made, name):
+    """It is renamed when all of it is written."""
+    whole = made("step-2")
+    made(name)
+    assert tell("audit", "-q", str(whole.parent)).out == f"{whole}\n"
+    told = tell("audit", str(whole.parent / name))
+    assert told.code == 3
+    assert f"its name, {name}, is that of a save that has not ended" in told.out
+
+
+@pytest.mark.parametrize("name", ["step-90\n", "step-\n90"])
+def test_a_name_with_a_line_break_is_not_printed_for_a_script(tell, made, name):
+    """A shell cuts it off and might mean another folder: the report names the same checkpoint, and says so."""
+    newest = made(name)
+    made("step-2")
+    run = newest.parent
+    told = tell("audit", "-q", str(run))
+    assert (told.code, told.out) == (1, "")
+    assert "a line break in the name" in told.err
+    told = tell("audit", str(run))
+    assert told.code == 0
+    assert "its name has a line break" in told.out
+    assert json.loads(tell("audit", str(run), "--format", "json").out)["resume_from"] == str(newest)
+
+
+def test_the_number_of_ranks_is_said_once(tell):
+    """The remark on where it comes from does not repeat it."""
+    for command in ("audit", "inspect"):
+        assert tell(command, str(WHOLE)).out.count("3 ranks") - tell(command, str(WHOLE)).out.count("of 3 ranks") == 1

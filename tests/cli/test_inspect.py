@@ -153,3 +153,43 @@ def test_names_in_a_file_cannot_steer_the_terminal(tmp_path: Path, tell: Tell) -
     assert told.code == 0
     assert "\x1b" not in told.out
     assert "evil?[2Jname" in told.out
+
+
+def test_a_checkpoint_of_one_file_is_named_by_its_file(tell: Tell, tmp_path: Path) -> None:
+    """As it was given, in the answer and in JSON; its folder is named where the folder was given."""
+    (tmp_path / "step-2").mkdir()
+    file = tmp_path / "step-2" / "checkpoint.pt"
+    shutil.copy(FIXTURES / "torch-zip" / "checkpoint.pt", file)
+    assert tell("inspect", str(file)).out.startswith(f"{file}: torch.save")
+    assert document(tell, str(file))["path"] == str(file)
+    assert tell("inspect", str(file.parent)).out.startswith(f"{file.parent}: torch.save")
+    assert document(tell, str(file.parent))["path"] == str(file.parent)
+    (tmp_path / "newest.pt").symlink_to(file)
+    assert document(tell, str(tmp_path / "newest.pt"))["path"] == str(file)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("inspect", ""),
+        ("audit", ""),
+        ("audit", "-q", ""),
+        ("reshard", "", "--to", "4"),
+        ("reshard", "", "--extract", "out.safetensors"),
+        ("average", str(DCP), "", "--dry-run"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(command: tuple[str, ...], tell: Tell, monkeypatch: object) -> None:
+    """A variable that is not set: nothing is read, whatever lies in the current folder."""
+    monkeypatch.chdir(DCP)  # type: ignore[attr-defined]
+    told = tell(*command)
+    assert (told.code, told.out) == (2, "")
+    assert "PATH is empty" in told.err
+
+
+def test_names_in_a_file_cannot_steer_the_terminal_as_csv(tmp_path: Path, tell: Tell) -> None:
+    """The escape of a tensor's name is a question mark there too."""
+    header = json.dumps({"evil\x1b[2J\rname": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    told = tell("inspect", str(tmp_path), "--tensors", "--format", "csv")
+    assert told.out.splitlines()[1].startswith("evil?[2J?name,")

@@ -28,6 +28,13 @@ def test_csv_quotes_and_keeps_full_precision() -> None:
     assert lines[2].endswith('""q""",,3')
 
 
+def test_csv_has_one_line_for_each_row_whatever_names_hold() -> None:
+    """Control characters, line breaks and halves of characters are ?, as in tables; numbers and letters stay."""
+    rows = (("\x1b[2J\x07\ra\nb\tc\x9b\ud800\u00e9", 1.0, None),)
+    text = to_csv([SHEET._replace(rows=rows)])
+    assert text == "name,interval_s,hidden\n?[2J??a?b?c??\u00e9,1.0,\n"
+
+
 def test_json_is_strict() -> None:
     """JSON has null for nan and is ASCII."""
     text = to_json({"rows": SHEET.records()})

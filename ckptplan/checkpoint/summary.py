@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,18 @@ class KindTotal(NamedTuple):
     logical_bytes: int  # of the tensors, each counted once
     stored_bytes: int  # what their items, and those of the objects, take in the files
     dtypes: tuple[tuple[str, int], ...]  # with the elements of each, the most frequent first
+    shared_bytes: int = 0  # of tensors that lie where another of this kind lies: counted above, stored once
+    shared_elements: int = 0
+
+    @property
+    def elements(self) -> int:
+        """Elements of the tensors, those that several share counted once."""
+        return sum(count for _, count in self.dtypes) - self.shared_elements
+
+    @property
+    def distinct_bytes(self) -> int:
+        """Bytes of the tensors, those that several share counted once. [bytes]."""
+        return self.logical_bytes - self.shared_bytes
 
 
 class Cutting(NamedTuple):
@@ -57,26 +70,52 @@ def by_kind(manifest: Manifest) -> tuple[KindTotal, ...]:
         objects[entry.kind] += 1
         object_bytes[entry.kind] += entry.item_bytes
     return tuple(
-        KindTotal(
-            kind,
-            len(tensors[kind]),
-            objects[kind],
-            sum(tensor.logical_bytes for tensor in tensors[kind]),
-            sum(tensor.stored_bytes for tensor in tensors[kind]) + object_bytes[kind],
-            _types(tensors[kind]),
-        )
+        _total(kind, tensors[kind], objects[kind], object_bytes[kind])
         for kind in StateKind
         if tensors[kind] or objects[kind]
     )
 
 
+def _total(kind: StateKind, tensors: list[Tensor], objects: int, object_bytes: int) -> KindTotal:
+    again = sharing(tensors)
+    return KindTotal(
+        kind,
+        len(tensors),
+        objects,
+        sum(tensor.logical_bytes for tensor in tensors),
+        sum(tensor.stored_bytes for tensor in tensors) + object_bytes,
+        _types(tensors),
+        sum(tensor.logical_bytes for tensor in again),
+        sum(tensor.elements for tensor in again),
+    )
+
+
+def sharing(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Tensors whose elements lie where those of an earlier one lie: tied weights in a file of torch.save.
+
+    torch DCP stores a tied weight twice, and nothing tells it from a copy.
+    """
+    seen: set[tuple[bytes, bytes, bytes]] = set()
+    found = []
+    for tensor in tensors:
+        shards = tensor.shards
+        if not tensor.elements or not shards.number or min(shards.files.min(), shards.data_offsets.min()) < 0:
+            continue
+        where = (shards.files.tobytes(), shards.data_offsets.tobytes(), shards.item_bytes.tobytes())
+        if where in seen:
+            found.append(tensor)
+        seen.add(where)
+    return found
+
+
 def parameter_elements(manifest: Manifest) -> int:
-    """Parameters of the model: elements of the parameters, or of the masters where these alone are stored."""
-    weights = {
-        kind: sum(t.elements for t in manifest.tensors if t.kind is kind)
-        for kind in (StateKind.PARAMETER, StateKind.MASTER)
-    }
-    return weights[StateKind.PARAMETER] or weights[StateKind.MASTER]
+    """Parameters of the model, tied ones counted once; those of the masters where these alone are stored."""
+    for kind in (StateKind.PARAMETER, StateKind.MASTER):
+        weights = [tensor for tensor in manifest.tensors if tensor.kind is kind]
+        number = sum(tensor.elements for tensor in weights) - sum(tensor.elements for tensor in sharing(weights))
+        if number:
+            return number
+    return 0
 
 
 def cuttings(manifest: Manifest) -> tuple[Cutting, ...]:

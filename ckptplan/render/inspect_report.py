@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ckptplan.checkpoint.manifest import Manifest
-from ckptplan.checkpoint.summary import Cutting, cuttings, parameter_elements
+from ckptplan.checkpoint.summary import Cutting, cuttings, parameter_elements, sharing
 from ckptplan.errors import printable
 from ckptplan.render.inspect_sheet import Shown, file_sheet, kind_sheet, object_sheet, shard_sheet, tensor_sheet
 from ckptplan.render.numbers import quantity, whole
@@ -38,7 +38,8 @@ def answer(manifest: Manifest) -> str:
     """What it is and how large, in one sentence."""
     name = printable(str(manifest.path))
     step = "" if manifest.step is None else f", step {manifest.step:,}"
-    logical = sum(tensor.logical_bytes for tensor in manifest.tensors)
+    again = sharing(manifest.tensors)
+    logical = sum(t.logical_bytes for t in manifest.tensors) - sum(t.logical_bytes for t in again)
     on_disk = sum(file.size_bytes for file in manifest.files)
     files = quantity(len(manifest.files), "file")
     if not manifest.tensors and not manifest.objects:
@@ -47,8 +48,16 @@ def answer(manifest: Manifest) -> str:
     of = f" of {whole(parameters)} parameters" if parameters else ""
     return (
         f"{name}: {manifest.format}{step}: a checkpoint{of} with {format_size(logical)} in "
-        f"{quantity(len(manifest.tensors), 'tensor')}; {format_size(on_disk)} in {files}"
+        f"{quantity(len(manifest.tensors), 'tensor')}{_shared(len(again))}; {format_size(on_disk)} in {files}"
     )
+
+
+def _shared(number: int) -> str:
+    """``, of which 1 shares the storage of another``."""
+    if not number:
+        return ""
+    said = "shares the storage of another, counted once" if number == 1 else "share that of others, counted once"
+    return f", of which {number:,} {said}"
 
 
 def _sheets(shown: Shown) -> Iterator[tuple[str, Sheet]]:

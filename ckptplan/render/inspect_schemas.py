@@ -39,7 +39,7 @@ def manifest() -> dict[str, Any]:
         "objects": BYTES,
         "logical_bytes": {**BYTES, "description": "of the tensors, each counted once [bytes]"},
         "bytes_per_parameter": or_null(TIME),
-        "stored_bytes": {**BYTES, "description": "what its items take in the files [bytes]"},
+        "stored_bytes": {**BYTES, "description": "what its items take in the files, shared ones once [bytes]"},
         "dtypes": TEXTS,
     }
     tensor = {
@@ -87,6 +87,8 @@ def manifest() -> dict[str, Any]:
             "writer_ranks": _INTS,
             "parameters": BYTES,
             "logical_bytes": BYTES,
+            "shared_tensors": {**BYTES, "description": "tensors that lie where another lies: tied, stored once"},
+            "shared_bytes": {**BYTES, "description": "of logical_bytes, what such tensors take again [bytes]"},
             "file_bytes": BYTES,
             "kinds": {"type": "array", "items": object_of(kind)},
             "elsewhere": {"type": "array", "items": object_of({"kind": _KIND, "where": TEXT})},

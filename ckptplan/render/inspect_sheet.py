@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ckptplan import __version__
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, File, Manifest, Object, Shards, Tensor
-from ckptplan.checkpoint.summary import by_kind, cuttings, parameter_elements
+from ckptplan.checkpoint.summary import by_kind, cuttings, parameter_elements, sharing
 from ckptplan.render.numbers import whole
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_size
@@ -94,8 +94,8 @@ def kind_sheet(manifest: Manifest) -> Sheet:
             total.tensors,
             total.objects,
             total.logical_bytes,
-            total.logical_bytes / parameters if parameters and total.kind in _PER_PARAMETER else None,
-            total.stored_bytes,
+            total.distinct_bytes / parameters if parameters and total.kind in _PER_PARAMETER else None,
+            total.stored_bytes - total.shared_bytes,
             [name for name, _ in total.dtypes],
         )
         for total in by_kind(manifest)
@@ -166,6 +166,7 @@ def _name(files: Sequence[File], index: int) -> str | None:
 def inspect_document(shown: Shown) -> dict[str, Any]:
     """The JSON document ``ckptplan.manifest/1``; lists that were not asked for are null."""
     manifest = shown.manifest
+    again = sharing(manifest.tensors)
     return {
         "schema": "ckptplan.manifest/1",
         "ckptplan": __version__,
@@ -179,6 +180,8 @@ def inspect_document(shown: Shown) -> dict[str, Any]:
         "writer_ranks": manifest.writer_ranks,
         "parameters": parameter_elements(manifest),
         "logical_bytes": sum(t.logical_bytes for t in manifest.tensors),
+        "shared_tensors": len(again),
+        "shared_bytes": sum(t.logical_bytes for t in again),
         "file_bytes": sum(f.size_bytes for f in manifest.files),
         "kinds": kind_sheet(manifest).records(),
         "elsewhere": [{"kind": str(kind), "where": where} for kind, where in manifest.elsewhere],

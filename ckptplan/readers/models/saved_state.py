@@ -13,7 +13,7 @@ from ckptplan.checkpoint.dtypes import BITS, TO_SAFETENSORS
 from ckptplan.checkpoint.formats.safetensors_header import StoredTensor
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Format, Manifest, Tensor
-from ckptplan.checkpoint.summary import KindTotal, by_kind
+from ckptplan.checkpoint.summary import KindTotal, by_kind, sharing
 from ckptplan.cost.architecture import Architecture
 from ckptplan.cost.ledgers import ADDITIONS, FIRST, MASTER, SECOND, SMALL_STATES, WEIGHTS
 from ckptplan.cost.scenario import Kind, Ledger, Scope, State
@@ -134,7 +134,8 @@ def _weights(manifest: Manifest) -> list[Tensor]:
     for kind in (StateKind.PARAMETER, StateKind.MASTER):
         found = [tensor for tensor in manifest.tensors if tensor.kind is kind and tensor.elements]
         if found:
-            return found
+            tied = {tensor.key for tensor in sharing(found)}
+            return [tensor for tensor in found if tensor.key not in tied]
     return []
 
 
@@ -154,7 +155,8 @@ def _stored(tensors: list[Tensor]) -> Iterator[StoredTensor]:
 
 def _ledger(manifest: Manifest, totals: Mapping[StateKind, KindTotal], parameters: int) -> Ledger:
     """Every kind of state with its true bytes."""
-    states = [_per_parameter(total, parameters, totals) for total in totals.values() if _is_large(total.kind)]
+    large = [total for total in totals.values() if _is_large(total.kind) and total.elements]
+    states = [_per_parameter(total, parameters, totals) for total in large]
     states += [_small(total, manifest) for total in totals.values() if not _is_large(total.kind)]
     return Ledger("as stored", tuple(states), source=str(manifest.root))
 
@@ -164,11 +166,11 @@ def _is_large(kind: StateKind) -> bool:
 
 
 def _per_parameter(total: KindTotal, parameters: int, totals: Mapping[StateKind, KindTotal]) -> State:
-    elements = sum(count for _, count in total.dtypes)
+    elements = total.elements
     model = _BY_PARAMETER.get(total.kind, WEIGHTS)
     if total.kind is StateKind.PARAMETER and BITS[total.dtypes[0][0]] >= 32 and StateKind.MASTER not in totals:
         model = MASTER  # a sharded fp32 parameter is the master itself
-    each, share = total.logical_bytes / elements, elements / parameters
+    each, share = total.distinct_bytes / elements, elements / parameters
     kinds = ", ".join(name for name, _ in total.dtypes[:3])
     return State(f"{total.kind} ({kinds})", model.kind, each, share=share, loss=model.loss, source=str(total.kind))
 

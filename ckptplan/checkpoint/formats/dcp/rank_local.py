@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, flaw_of
 from ckptplan.checkpoint.formats.dcp.assembling import manifest_of, unread
 from ckptplan.checkpoint.formats.dcp.metadata import read_metadata
 from ckptplan.checkpoint.formats.dcp.metadata_types import DcpItem, DcpMetadata, DcpTensor
@@ -38,7 +38,7 @@ def read(folder: CheckpointFolder) -> Manifest:
                 raise folder.refused(name, f"{folder.size(name):,} bytes of metadata", "no rank has so much")
             parts.append(read_metadata(folder.read(name, 0, folder.size(name)), name))
         except InputError as error:
-            faults.append(Fault(Flaw.CORRUPT, error.problems[0].message, name, hint=error.problems[0].hint))
+            faults.append(Fault(flaw_of(error), error.problems[0].message, name, hint=error.problems[0].hint))
     faults += _unfinished(folder, names)
     if not parts:
         return unread(folder, tuple(faults), Format.DCP_RANK_LOCAL)
@@ -56,7 +56,12 @@ def read(folder: CheckpointFolder) -> Manifest:
     )
     return manifest._replace(
         files=found,
-        faults=(*faults[:_MOST_FAULTS], *contradictions[:_MOST_FAULTS], *manifest.faults),
+        faults=(
+            *faults[:_MOST_FAULTS],
+            *behind_the_last(manifest.world_size, names),
+            *contradictions[:_MOST_FAULTS],
+            *manifest.faults,
+        ),
         remarks=(*manifest.remarks, *remarks),
     )
 
@@ -167,6 +172,16 @@ def _unfinished(folder: CheckpointFolder, names: dict[str, int]) -> list[Fault]:
         message = f"{some([f'rank {rank}' for rank in absent], 'ranks')} between others have no metadata"
         faults.append(Fault(Flaw.MISSING_FILE, message, hint="is the copy complete?"))
     return faults
+
+
+def behind_the_last(world: int | None, names: dict[str, int]) -> list[Fault]:
+    """Ranks beyond those whose metadata is there, where states of ranks or the data loader tell of them."""
+    last = max(names.values())
+    if world is None or world <= last + 1:
+        return []
+    few = ", ".join(str(rank) for rank in range(last + 1, min(world, last + 4)))
+    message = f"{world - last - 1:,} of {world:,} ranks have no metadata: {few}{', ...' if world > last + 4 else ''}"
+    return [Fault(Flaw.MISSING_FILE, message, f"__{last + 1}.metadata", hint="is the copy complete?")]
 
 
 def _has_copies(offsets: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ckptplan.checkpoint.archives.elements import read_elements
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.formats.deepspeed.names import StateFile
+from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_rank
 from ckptplan.checkpoint.formats.deepspeed.parts import ModelPart, OptimizerPart, whole_number
 from ckptplan.checkpoint.manifest import Fault, Flaw
 from ckptplan.errors import InputError, printable
@@ -46,6 +46,24 @@ def missing_files(
         message = f"no optimizer file is there, and ZeRO of stage {stage} writes one for each of {ranks:,} ranks"
         faults.append(Fault(Flaw.MISSING_FILE, message, hint=_HINT))
     return [*faults[:_MOST_FAULTS], *_gaps(others, model_ranks)[:_MOST_FAULTS]]
+
+
+def absent_models(files: Sequence[StateFile], ranks: int) -> list[Fault]:
+    """Model states that stage 3 wrote for every rank and that are not there."""
+    ranked = [file for file in files if not file.optimizer and file.dp is not None]
+    faults: list[Fault] = []
+    for mp in sorted({file.mp for file in ranked}):
+        first = next(file for file in ranked if file.mp == mp)
+        there = {file.dp for file in ranked if file.mp == mp}
+        absent = [rank for rank in range(ranks) if rank not in there]
+        for rank in absent[:_MOST_FAULTS]:
+            name = other_rank(first.name, rank)
+            faults.append(Fault(Flaw.MISSING_FILE, f"the model states of rank {rank} are not there", name))
+        if len(absent) > _MOST_FAULTS:
+            faults.append(
+                Fault(Flaw.MISSING_FILE, f"{len(absent) - _MOST_FAULTS:,} more files of model states are missing")
+            )
+    return faults
 
 
 def _without_any(absent: list[int], files: Sequence[StateFile], ranks: int, model_ranks: int) -> list[Fault]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import read_torch
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, flaw_of
 from ckptplan.checkpoint.formats.deepspeed.names import StateFile
 from ckptplan.checkpoint.manifest import Fault, Flaw
 from ckptplan.checkpoint.pickles.values import Built, Global
@@ -84,7 +84,7 @@ class Reader:
             found = read_torch(self.folder, name)
         except InputError as error:
             problem = error.problems[0]
-            self.faults.append(Fault(Flaw.CORRUPT, problem.message, name, hint=problem.hint))
+            self.faults.append(Fault(flaw_of(error), problem.message, name, hint=problem.hint))
             return None
         bad = [str(one) for one in hostile(found.foreign) if (one.module, one.name) not in OWN]
         if bad:

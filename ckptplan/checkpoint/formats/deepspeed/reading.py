@@ -6,10 +6,15 @@ from ckptplan.checkpoint.archives.flatten import Path as Keys
 from ckptplan.checkpoint.archives.flatten import dotted
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
-from ckptplan.checkpoint.formats.deepspeed.completeness import lost_parameters, missing_files, steps_differ
+from ckptplan.checkpoint.formats.deepspeed.completeness import (
+    absent_models,
+    lost_parameters,
+    missing_files,
+    steps_differ,
+)
 from ckptplan.checkpoint.formats.deepspeed.files import told_files
 from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, read_models
-from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_files, other_rank, state_files, tag_prefix
+from ckptplan.checkpoint.formats.deepspeed.names import StateFile, other_files, state_files, tag_prefix
 from ckptplan.checkpoint.formats.deepspeed.partitions import Partitions, add_partitions
 from ckptplan.checkpoint.formats.deepspeed.parts import MASTER, ModelPart, OptimizerPart, Reader, whole_number
 from ckptplan.checkpoint.formats.deepspeed.source import PartitionSource
@@ -19,8 +24,6 @@ from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Mesh, Te
 from ckptplan.errors import InputError, printable
 
 MOST_RANKS = 1 << 17
-
-MOST_SHOWN = 20
 
 _UNKNOWN_AXES = "slices of tensor parallelism are told rank by rank: no file says along which axis they were cut"
 _FILE_BY_FILE = "told file by file, nothing maps their parameters to the partitions"
@@ -70,7 +73,7 @@ def read(folder: CheckpointFolder) -> Manifest:
     return manifest._replace(
         mesh=mesh,
         world_size=ranks * model_ranks,
-        faults=(*reader.faults, *faults, *_absent_models(files, ranks)),
+        faults=(*reader.faults, *faults, *absent_models(files, ranks)),
         remarks=tuple(remarks),
     )
 
@@ -136,24 +139,6 @@ def _add_optimizer_rest(found: Collected, part: OptimizerPart) -> None:
     for key, entry in found.objects.items():
         if "param_groups" in entry.path[:3]:
             found.objects[key] = entry._replace(kind=StateKind.HYPERPARAMETERS)
-
-
-def _absent_models(files: list[StateFile], ranks: int) -> list[Fault]:
-    """Model states that stage 3 wrote for every rank and that are not there."""
-    ranked = [file for file in files if not file.optimizer and file.dp is not None]
-    faults: list[Fault] = []
-    for mp in sorted({file.mp for file in ranked}):
-        first = next(file for file in ranked if file.mp == mp)
-        there = {file.dp for file in ranked if file.mp == mp}
-        absent = [rank for rank in range(ranks) if rank not in there]
-        for rank in absent[:MOST_SHOWN]:
-            name = other_rank(first.name, rank)
-            faults.append(Fault(Flaw.MISSING_FILE, f"the model states of rank {rank} are not there", name))
-        if len(absent) > MOST_SHOWN:
-            faults.append(
-                Fault(Flaw.MISSING_FILE, f"{len(absent) - MOST_SHOWN:,} more files of model states are missing")
-            )
-    return faults
 
 
 def _assembled(

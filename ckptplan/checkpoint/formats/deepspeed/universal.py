@@ -9,6 +9,7 @@ from typing import Any
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.deepspeed.collecting import Collected
+from ckptplan.checkpoint.formats.deepspeed.completeness import absent_models
 from ckptplan.checkpoint.formats.deepspeed.files import told_files
 from ckptplan.checkpoint.formats.deepspeed.model_states import add_model, read_models
 from ckptplan.checkpoint.formats.deepspeed.names import StateFile, universal_files
@@ -20,6 +21,7 @@ from ckptplan.checkpoint.naming.optimizer import kind_of_slot
 from ckptplan.errors import InputError, printable
 
 _ONLY_MASTERS = "the weights are there as fp32 masters"
+_MOST_RANKS = 1 << 17
 _NUMBER_SLOTS = frozenset({"step"})
 
 
@@ -35,6 +37,8 @@ def read_universal(folder: CheckpointFolder, prefix: str, states: list[StateFile
             _add_state(reader, found, parameter, slot, name)
             _shape(found, f"{slot}:{parameter}", shapes.get(parameter))
     reader.faults += [*_absent(parameters, prefix), *_absent_parameters(parameters, shapes, prefix)]
+    ranks = max((whole_number(part.values.get("dp_world_size")) or 1 for part in models), default=1)
+    reader.faults += absent_models(states, min(ranks, _MOST_RANKS))
     if models:
         add_model(found, models[:1], "", 1)
     _add_common(reader, found, f"{prefix}zero/optimizer_state.pt")

@@ -21,6 +21,7 @@ BACKEND = "metadata.json"
 COMMON = "common.pt"
 _SHARD = re.compile(r"(.+)/shard_(\d{1,9}(?:\.\d{1,9}){0,7})_(\d{1,9}(?:\.\d{1,9}){0,7})\Z")
 _LARGEST_BACKEND = 1 << 16  # bytes
+_WITHOUT_BACKEND = "missing: it is written last, and without it Megatron takes the folder for one of its older layout"
 _HINT = "copy it again: Megatron does not load the checkpoint without it"
 
 
@@ -33,6 +34,8 @@ def read(folder: CheckpointFolder) -> Manifest:
     """The manifest of one iteration."""
     base = reader.read(folder)
     common, faults = _common(folder)
+    if not folder.has(BACKEND):
+        faults.append(Fault(Flaw.MISSING_FILE, _WITHOUT_BACKEND, BACKEND, hint=_HINT))
     remarks = [remark for remark in base.remarks if common.world_size is None or " ranks, taken from " not in remark]
     incomplete = _incomplete(base)
     if incomplete:

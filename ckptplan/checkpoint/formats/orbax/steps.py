@@ -11,8 +11,11 @@ from ckptplan.checkpoint.manifest import Fault, Flaw
 
 METADATA = "_CHECKPOINT_METADATA"
 TREE = "_METADATA"
+COMMITTED = "commit_success.txt"
 UNFINISHED = ".orbax-checkpoint-tmp"
 
+_COPY = "is the copy complete?"
+_MOST_FAULTS = 100
 _STEP = re.compile(r"(?:.*\D)?(\d{1,18})")
 _NAME = re.compile(r"(?:[^/]*\D)?\d+(?:\.orbax-checkpoint-tmp.*)?")
 
@@ -83,7 +86,35 @@ def commit_faults(folder: CheckpointFolder, prefix: str, items: list[Item]) -> l
             faults.append(Fault(Flaw.CORRUPT, "no description of a checkpoint", name))
         elif found.get("init_timestamp_nsecs") is not None and found.get("commit_timestamp_nsecs") is None:
             faults.append(_uncommitted("the save began and no time of its end is noted", name))
-    return faults
+    return [*(faults or _unmarked(folder, prefix, items)), *_lacking(folder, prefix, items)]
+
+
+def _unmarked(folder: CheckpointFolder, prefix: str, items: list[Item]) -> list[Fault]:
+    """Folders without the mark of the end that others of the same save have."""
+    places = dict.fromkeys([prefix, *(item.prefix for item in items)])
+    without = [place for place in places if not folder.has(place + COMMITTED)]
+    if len(without) == len(places):
+        return []  # where a folder gets its name at the end no other mark is written
+    return [
+        _uncommitted("the other folders of the save have this mark of the end", place + COMMITTED) for place in without
+    ]
+
+
+def _lacking(folder: CheckpointFolder, prefix: str, items: list[Item]) -> list[Fault]:
+    """Items that the description of the save lists, and trees without the names of their arrays."""
+    faults = []
+    listed = handlers_of(folder, prefix)
+    there = {item.name for item in items}
+    for name in listed:
+        if name not in there and not any(item.prefix == prefix for item in items):
+            message = f"the item {_clean(name)[:80]!a} is listed in {METADATA} and is not there"
+            faults.append(Fault(Flaw.MISSING_FILE, message, f"{prefix}{name[:200]}", hint=_COPY))
+    for item in items:
+        aggregate = folder.has(item.prefix + "checkpoint")  # of older versions, in the place of the tree
+        if item.tree and not folder.has(item.prefix + TREE) and not aggregate:
+            message = "missing: the names of the arrays are in it, and Orbax restores none without them"
+            faults.append(Fault(Flaw.MISSING_FILE, message, item.prefix + TREE, hint=_COPY))
+    return faults[:_MOST_FAULTS]
 
 
 def handlers_of(folder: CheckpointFolder, prefix: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.dcp.assembling import manifest_of
 from ckptplan.checkpoint.formats.dcp.looking import nested
 from ckptplan.checkpoint.formats.dcp.metadata_types import DcpItem, DcpMetadata, DcpTensor
-from ckptplan.checkpoint.formats.dcp.rank_local import merge
+from ckptplan.checkpoint.formats.dcp.rank_local import behind_the_last, merge
 from ckptplan.checkpoint.formats.dcp.scalars import step_of, whole_number
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Object, Shards, Tensor
@@ -46,6 +46,14 @@ def test_ranks_that_contradict_each_other():
     merged, _, faults = merge([part(0), part(1, "bfloat16"), part(2)])
     assert [(fault.flaw, fault.key) for fault in faults] == [(Flaw.CORRUPT, "model.w")]
     assert merged.tensors["model.w"].offsets.tolist() == [[0, 0], [4, 0]]
+
+
+@pytest.mark.parametrize(("world", "lost"), [(None, 0), (2, 0), (3, 0), (4, 1), (1_000, 997)])
+def test_ranks_behind_the_last_that_left_metadata(world, lost):
+    """States of ranks, or the data loader, can tell of more ranks than those whose metadata is there."""
+    faults = behind_the_last(world, {"__0.metadata": 0, "__2.metadata": 2})
+    assert [fault.file for fault in faults] == (["__3.metadata"] if lost else [])
+    assert all(f"{lost:,} of {world:,} ranks have no metadata: 3" in fault.message for fault in faults)
 
 
 class Fixed:

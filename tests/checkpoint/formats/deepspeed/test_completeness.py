@@ -132,3 +132,19 @@ def test_a_parameter_without_a_folder_in_the_universal_form(tmp_path: Path) -> N
         file.unlink()
     (fault,) = lost(folder)
     assert (fault.file, "1 of 2 parameters" in fault.message) == ("zero/b", True)
+
+
+def test_model_states_of_a_rank_beside_the_universal_form(tmp_path: Path) -> None:
+    """The conversion copies those of every rank."""
+    models = write(Run(3, 2, GROUPS), tmp_path / "zero")
+    folder = tmp_path / "universal"
+    for slot in ("fp32", "exp_avg", "exp_avg_sq"):
+        file = File()
+        file.write(folder / "zero" / "a" / f"{slot}.pt", {"param": file.stored(np.zeros((4, 3), np.float32))})
+        file.write(folder / "zero" / "b" / f"{slot}.pt", {"param": file.stored(np.zeros(5, np.float32))})
+    names = [f"zero_pp_rank_{rank}_mp_rank_00_model_states.pt" for rank in (0, 1)]
+    for name in names:
+        (folder / name).write_bytes((models / name).read_bytes())
+    assert lost(folder) == []
+    (folder / names[0]).unlink()
+    assert [fault.file for fault in lost(folder)] == [names[0]]

@@ -135,3 +135,12 @@ def test_numbers_of_arguments_that_are_none(tmp_path):
     arguments = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": -1, "world_size": 2**70}
     found = read_common({"args": arguments, "iteration": True, "optimizer": [[[[]]]]}, "common.pt")
     assert (found.step, found.world_size, found.mesh, found.elsewhere) == (None, None, None, ())
+
+
+def test_without_the_name_of_the_backend_megatron_does_not_find_it(tmp_path):
+    """metadata.json is written last; without it the folder is taken for one of the older layout."""
+    folder = tmp_path / "iter_0000003"
+    shutil.copytree(FOLDER, folder)
+    (folder / "metadata.json").unlink()
+    manifest = torch_dist.read(CheckpointFolder(folder))
+    assert [(fault.flaw, fault.file) for fault in manifest.faults] == [(Flaw.MISSING_FILE, "metadata.json")]

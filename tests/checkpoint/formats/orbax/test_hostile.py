@@ -287,4 +287,4 @@ def test_many_chunks_are_read_in_bounded_time(tmp_path):
     (tmp_path / "manifest.ocdbt").write_bytes(manifest("d/x", 0, len(node)))
     found = read(CheckpointFolder(tmp_path))
     assert found.tensors[0].shards.number == 200_000
-    assert found.faults == ()
+    assert [fault.file for fault in found.faults] == ["_METADATA"]  # which a bare database lacks

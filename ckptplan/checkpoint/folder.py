@@ -9,7 +9,7 @@ from collections import OrderedDict
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from ckptplan.checkpoint.manifest import File
+from ckptplan.checkpoint.manifest import File, Flaw
 from ckptplan.errors import InputError, Place, Problem, printable
 
 MOST_FILES = 1_000_000
@@ -29,6 +29,11 @@ _HINTS = {
 
 class UnreadableFileError(InputError):
     """A file that cannot be read at all, whatever lies in it."""
+
+
+def flaw_of(error: InputError) -> Flaw:
+    """What is wrong with a file whose reading ended so: it cannot be had, or it contradicts itself."""
+    return Flaw.UNREADABLE if isinstance(error, UnreadableFileError) else Flaw.CORRUPT
 
 
 def hint_of(error: OSError) -> str:

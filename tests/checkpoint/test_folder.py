@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from ckptplan.checkpoint.audit.auditing import audit_path
+from ckptplan.checkpoint.audit.findings import Depth
 from ckptplan.checkpoint.folder import CheckpointFolder, UnreadableFileError
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.manifest import Flaw
-from tests.checkpoint.shared_fixtures import OWN
+from tests.checkpoint.shared_fixtures import COLLECTION, OWN, needs_collection
 
 DATA = "__1_0.distcp"
 CAUSES = [
@@ -94,8 +95,8 @@ def test_a_file_that_cannot_be_read_is_one_fault_whatever_lies_in_it(tmp_path, r
     shutil.copytree(OWN / "dcp-3rank", path)
     refuse(DATA, code)
     assert [(fault.file, fault.key) for fault in read_manifest(path).faults] in ([], [(DATA, None)])
-    for depth in ("items", "data"):
-        found = audit_path(path, depth)  # type: ignore[arg-type]
+    for depth in (Depth.ITEMS, Depth.DATA):
+        found = audit_path(path, depth)
         assert [(fault.flaw, fault.file, fault.key, fault.hint) for fault in found.faults] == [
             (Flaw.UNREADABLE, DATA, None, hint)
         ]
@@ -121,3 +122,21 @@ def test_metadata_that_cannot_be_read_is_named(tmp_path, refuse, fixture, name):
     (fault, *more) = audit_path(path).faults
     assert (fault.flaw, fault.file, fault.hint) == (Flaw.UNREADABLE, name, "check its permissions")
     assert not [other for other in more if other.file == name]
+
+
+@needs_collection
+@pytest.mark.parametrize(
+    ("fixture", "name"),
+    [
+        ("deepspeed-zero1-2rank", "zero_pp_rank_1_mp_rank_00_optim_states.pt"),
+        ("dcp-hf-storage-2rank", "shard-00002-model-00001-of-00001.safetensors"),
+        ("dcp-rank-local-metadata", "__0.metadata"),
+        ("megatron-torch-dist-tp2-dp2", "common.pt"),
+    ],
+)
+def test_a_file_is_said_to_be_unreadable_once_whichever_part_of_the_audit_opens_it(refuse, fixture, name):
+    """The reader of the format and the comparison of checksums come upon the same file."""
+    refuse(name, errno.EACCES)
+    found = audit_path(COLLECTION / fixture / "ckpt", Depth.DATA)
+    said = [(fault.flaw, fault.hint) for fault in found.faults if fault.file == name and "Permission" in fault.message]
+    assert said == [(Flaw.UNREADABLE, "check its permissions")]

@@ -12,9 +12,9 @@ from ckptplan.checkpoint.audit.findings import Audit, Depth, Standing, State
 from ckptplan.checkpoint.audit.states import notes_of, states_of
 from ckptplan.checkpoint.audit.wholeness import broken_entries, faults_of
 from ckptplan.checkpoint.audit.words import ALWAYS
-from ckptplan.checkpoint.folder import UnreadableFileError, hint_of
+from ckptplan.checkpoint.folder import flaw_of, hint_of
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
+from ckptplan.checkpoint.manifest import Fault, Manifest
 from ckptplan.errors import InputError, Place, Problem
 
 _OPTIMIZER = (StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.OPTIMIZER_STEP, StateKind.HYPERPARAMETERS)
@@ -91,10 +91,9 @@ def _refuse_unreadable(path: Path) -> None:
 
 def _fault(problem: Problem, path: Path, error: InputError) -> Fault:
     """A problem of the metadata, with its file by the name within the checkpoint."""
-    flaw = Flaw.UNREADABLE if isinstance(error, UnreadableFileError) else Flaw.CORRUPT
     place = problem.place.file if problem.place is not None else ""
     inside = place.removeprefix(f"{path}/") if place.startswith(f"{path}/") else None
-    return Fault(flaw, problem.message, inside, problem.key, problem.hint)
+    return Fault(flaw_of(error), problem.message, inside, problem.key, problem.hint)
 
 
 def verdict(found: Audit) -> str:

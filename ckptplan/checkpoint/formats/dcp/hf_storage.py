@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckptplan.checkpoint.dtypes import OF_SAFETENSORS, size_bytes
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, flaw_of
 from ckptplan.checkpoint.formats.numbered import missing_shards, shards_in
 from ckptplan.checkpoint.formats.safetensors_header import StoredTensor, parse_json
 from ckptplan.checkpoint.formats.weights import read_safetensors
@@ -58,7 +58,7 @@ def read(folder: CheckpointFolder) -> Manifest:
             for key, box in _boxes(folder, name, names.index(name)):
                 boxes.setdefault(key, []).append(box)
         except InputError as error:
-            faults.extend(Fault(Flaw.CORRUPT, problem.message, name, hint=problem.hint) for problem in error.problems)
+            faults.extend(Fault(flaw_of(error), problem.message, name, hint=problem.hint) for problem in error.problems)
     tensors, contradictions = _tensors(boxes)
     ranks = sorted({rank for name in _names(folder) if (rank := _rank(name)) is not None})
     world = ranks[-1] + 1 if ranks else None

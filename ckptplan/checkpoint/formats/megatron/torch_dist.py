@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from ckptplan.checkpoint.archives.foreign import hostile
 from ckptplan.checkpoint.archives.torch_file import read_torch
-from ckptplan.checkpoint.folder import CheckpointFolder
+from ckptplan.checkpoint.folder import CheckpointFolder, UnreadableFileError
 from ckptplan.checkpoint.formats.dcp import reader
 from ckptplan.checkpoint.formats.dcp.placing import some
 from ckptplan.checkpoint.formats.dcp.source import listed
@@ -77,7 +77,8 @@ def _common(folder: CheckpointFolder) -> tuple[Common, list[Fault]]:
     try:
         loaded = read_torch(folder, COMMON)
     except InputError as error:
-        return nothing, [Fault(Flaw.UNREADABLE, error.problems[0].message, COMMON, hint=_HINT)]
+        hint = error.problems[0].hint if isinstance(error, UnreadableFileError) else _HINT
+        return nothing, [Fault(Flaw.UNREADABLE, error.problems[0].message, COMMON, hint=hint)]
     bad = hostile(loaded.foreign)
     if bad:
         message = f"loading it with torch would call {listed(bad)}"

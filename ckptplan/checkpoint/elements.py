@@ -36,6 +36,10 @@ _DIGITS = {"float64": 53, "float32": 24, "bfloat16": 8, "float16": 11}
 _NARROW = np.uint32(0x8FFFE000)  # the bits of a float16, moved to those of a float32
 _REBIAS = np.float32(2.0**112)  # from the exponents of float16 to those of float32
 _HALF_INFINITY = 0x7C00
+# Constants of words as arrays without axes: a call with one takes half as long as with a number.
+_ONE, _SIXTEEN = (np.array(number, dtype=np.uint32) for number in (1, 16))
+_UPPER = np.array(0xFFFF0000, dtype=np.uint32)
+_BELOW_HALF = np.array(0x7FFF, dtype=np.uint32)  # of the last place of a bfloat16 in a float32, less one unit
 
 
 def real_bytes(dtype: str) -> int:
@@ -88,6 +92,42 @@ def _decode_half(raw: Bytes, out: Floats) -> None:
     np.multiply(out, _REBIAS, out=out)
 
 
+def decode_pairs(raw: Bytes, out: Floats) -> None:
+    """What ``decode`` does for an even number of bfloat16, in another order and in two thirds of its time.
+
+    Parameters
+    ----------
+    raw : ndarray of uint8
+        Rows of elements that start at multiples of 4 bytes.
+    out : ndarray of float32
+        First the elements at even places of each row, then those at odd ones: words of two elements are shifted and
+        masked as they are, with no conversion to wider ones.
+    """
+    pairs, bits = raw.view(np.uint32), out.view(np.uint32)
+    np.left_shift(pairs, _SIXTEEN, out=bits[..., : pairs.shape[-1]])
+    np.bitwise_and(pairs, _UPPER, out=bits[..., pairs.shape[-1] :])
+
+
+def encode_pairs(values: Floats, out: Bytes, scratch: NDArray[np.uint32]) -> None:
+    """What ``encode`` does to bfloat16 for finite float32 in the order of ``decode_pairs``.
+
+    Parameters
+    ----------
+    values : ndarray of float32
+        An even number of them; none is infinite or NaN.
+    out : ndarray of uint8
+        Room for the elements, from a multiple of 4 bytes on.
+    scratch : ndarray of uint32
+        As many as there are values.
+    """
+    pairs = out.view(np.uint32)
+    even, odd = scratch[: pairs.size], scratch[pairs.size :]
+    _round_bfloat(values.view(np.uint32), scratch)
+    np.bitwise_and(odd, _UPPER, out=odd)
+    np.right_shift(even, _SIXTEEN, out=even)
+    np.bitwise_or(even, odd, out=pairs)
+
+
 def encode(
     values: Floats, dtype: str, out: Bytes, *, finite: bool = False, scratch: NDArray[np.uint32] | None = None
 ) -> None:
@@ -124,12 +164,17 @@ def _encode_bfloat(values: Floats, out: Bytes, last: NDArray[np.uint32], *, fini
         np.copyto(out.view(np.uint16), values.astype(_small("bfloat16")).view(np.uint16))
         return
     bits = values.view(np.uint32)
-    np.right_shift(bits, 16, out=last)
-    np.bitwise_and(last, 1, out=last)
-    np.add(last, np.uint32(0x7FFF), out=last)  # half of the last place, one less if that place is even
-    np.add(bits, last, out=bits)
-    np.right_shift(bits, 16, out=bits)
+    _round_bfloat(bits, last)
+    np.right_shift(last, _SIXTEEN, out=bits)
     np.copyto(out.view(np.uint16), bits, casting="unsafe")
+
+
+def _round_bfloat(bits: NDArray[np.uint32], rounded: NDArray[np.uint32]) -> None:
+    """The bits of finite float32 so that the upper half is the nearest bfloat16; the lower half is of no meaning."""
+    np.right_shift(bits, _SIXTEEN, out=rounded)
+    np.bitwise_and(rounded, _ONE, out=rounded)
+    np.add(rounded, _BELOW_HALF, out=rounded)  # half of the last place, one unit less if that place is even
+    np.add(bits, rounded, out=rounded)
 
 
 def _encode_half(values: Floats, out: Bytes, step: NDArray[np.uint32]) -> None:

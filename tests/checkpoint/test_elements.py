@@ -4,7 +4,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ckptplan.checkpoint.elements import REAL_PARTS, arithmetic, can_overflow, decode, encode, overflows
+from ckptplan.checkpoint.elements import (
+    REAL_PARTS,
+    arithmetic,
+    can_overflow,
+    decode,
+    decode_pairs,
+    encode,
+    encode_pairs,
+    overflows,
+)
 from tests.checkpoint.average.folders import numpy_type
 
 SMALL = [name for name in REAL_PARTS if name not in ("float32", "float64", "complex64", "complex128")]
@@ -43,6 +52,29 @@ def test_rounding_of_singles_is_that_of_other_libraries(dtype: str) -> None:
         out = np.empty(2 * len(values), np.uint8)
         encode(values.copy(), dtype, out, finite=finite)
         np.testing.assert_array_equal(out.view(np.uint16), expected.view(np.uint16))
+
+
+def test_pairs_are_decoded_and_encoded_as_elements_are() -> None:
+    """Even places first, then odd ones: all bit patterns of bfloat16 in two rows, and all roundings, as one by one."""
+    patterns = np.arange(2**16, dtype=np.uint16)
+    rows = np.stack([patterns, patterns[::-1]])
+    expected, found = np.empty((2, 2, 2**16), np.float32)
+    decode(rows.view(np.uint8), "bfloat16", expected)
+    decode_pairs(rows.view(np.uint8), found)
+    np.testing.assert_array_equal(
+        found.view(np.uint32), np.concatenate([expected[:, 0::2], expected[:, 1::2]], axis=1).view(np.uint32)
+    )
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2**32, 200_000, dtype=np.uint32)
+    bits[::3] = bits[::3] & 0xFFFF0000 | 0x8000  # ties
+    values = bits.view(np.float32)[np.isfinite(bits.view(np.float32))]
+    values = values[: len(values) & ~1]
+    one, pairs = np.empty((2, 2 * len(values)), np.uint8)
+    encode(values.copy(), "bfloat16", one)
+    encode_pairs(np.concatenate([values[0::2], values[1::2]]), pairs, np.empty(len(values), np.uint32))
+    np.testing.assert_array_equal(pairs, one)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(pairs.view(np.uint16), values.astype(ml_dtypes.bfloat16).view(np.uint16))
 
 
 def test_doubles_are_rounded_once() -> None:

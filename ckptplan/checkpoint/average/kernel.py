@@ -13,7 +13,9 @@ from ckptplan.checkpoint.elements import (
     arithmetic,
     can_overflow,
     decode,
+    decode_pairs,
     encode,
+    encode_pairs,
     overflows,
     real_bytes,
 )
@@ -22,7 +24,9 @@ Bytes = NDArray[np.uint8]
 Matrix = NDArray[np.float64]
 
 _PASS_BYTES = 1 << 21  # of numbers in work at a time: they stay in the caches of a core through all passes over them
-_DOT = 8_192  # of an inner product in the type of the arithmetic; their sums are float64. BLAS starts no threads for it
+# Elements in one call of BLAS: an inner product of so many is in the type of the arithmetic, and the sums of those are
+# float64; OpenBLAS starts threads of its own, beside ours, from 10,000 (dot) and 9,216 (matrix by vector) elements on.
+_DOT = 8_192
 _TINY = 1e-25  # sums of squares below it may have lost some to underflow of float32
 
 
@@ -34,6 +38,27 @@ class Result(NamedTuple):
     gram: Matrix
     not_finite: tuple[int, ...]  # infinite or NaN, of each checkpoint
     overflowed: int  # finite means that the type of the result cannot hold
+
+
+class _Product(NamedTuple):
+    """What numpy.matmul takes."""
+
+    left: NDArray[Any]
+    right: NDArray[Any]
+    out: NDArray[Any]
+
+
+class _Room(NamedTuple):
+    """The memory of one pass, seen as each step needs it."""
+
+    values: NDArray[Any]
+    first: NDArray[Any]
+    others: NDArray[Any]  # becomes the differences
+    products: list[_Product]
+    inner: NDArray[Any]
+    weighted: list[_Product]
+    mean: NDArray[Any]
+    scratch: NDArray[np.uint32]
 
 
 class Kernel:
@@ -51,12 +76,14 @@ class Kernel:
         self._width, self._to_width = real_bytes(dtype), real_bytes(to)
         self._weights = np.array([weights[1:]], dtype=self.type)
         self._exact = tuple(weights)
+        self._paired = dtype == to == "bfloat16"
         fitting = _PASS_BYTES // (len(weights) * np.dtype(self.type).itemsize)
         self._most = max(1, fitting // _DOT) * _DOT  # elements of one pass
         self._values = np.empty((len(weights), self._most), dtype=self.type)
         self._sum = np.empty(self._most, dtype=self.type)
         self._scratch = np.empty(self._most, dtype=np.uint32)
         self._narrow = can_overflow(dtype, to)
+        self._room = self._room_of(self._most)
 
     def mean(self, raws: Bytes, out: Bytes | None) -> Result:
         """The mean of a block into `out`; None: only what is told of it. `raws` has one row for each checkpoint."""
@@ -72,23 +99,50 @@ class Kernel:
                 gram += inner
                 not_finite += strange
                 overflowed += lost
+        gram = np.tril(gram) + np.tril(gram, -1).T
         return Result(gram, tuple(not_finite.tolist()), overflowed)
+
+    def _room_of(self, elements: int) -> _Room:
+        """Views on as much of the memory as one pass needs: to make them takes as long as some of the arithmetic."""
+        values, total = self._values[:, :elements], self._sum[:elements]
+        whole = elements - elements % _DOT
+        inner = np.zeros((len(values), len(values), -(-elements // _DOT)), dtype=self.type)
+        return _Room(
+            values,
+            values[0],
+            values[1:],
+            _products(values[:, :whole], inner[:, :, : whole // _DOT], _DOT)
+            + _products(values[:, whole:], inner[:, :, whole // _DOT :], elements - whole),
+            inner,
+            _weighted(self._weights, values[1:], total),
+            total,
+            self._scratch[:elements],
+        )
 
     def _pass(self, raws: Bytes, out: Bytes | None) -> tuple[Matrix, Any, int]:
         elements = raws.shape[1] // self._width
-        values = self._values[:, :elements]
-        decode(raws, self.dtype, values)
-        np.subtract(values[0], values[1:], out=values[1:])
-        gram = _gram(values)
+        room = self._room if elements == self._most else self._room_of(elements)
+        paired = self._paired and elements % 2 == 0
+        if paired:
+            decode_pairs(raws, room.values)
+        else:
+            decode(raws, self.dtype, room.values)
+        np.subtract(room.first, room.others, out=room.others)
+        for left, right, product in room.products:
+            np.matmul(left, right, out=product)
+        gram = np.add.reduce(room.inner, axis=2, dtype=np.float64)
         if not np.isfinite(gram).all() or (self.type is np.float32 and gram[0, 0] < _TINY):
             return self._careful(raws, out)
         if out is None:
             return gram, 0, 0
-        mean = self._sum[:elements]
-        _weighted(self._weights, values[1:], mean)
-        np.subtract(values[0], mean, out=mean)
+        for left, right, product in room.weighted:
+            np.matmul(left, right, out=product)
+        mean = np.subtract(room.first, room.mean, out=room.mean)
         lost = int(overflows(mean, self.to).sum()) if self._narrow else 0
-        encode(mean, self.to, out, finite=True, scratch=self._scratch[:elements])
+        if paired:
+            encode_pairs(mean, out, room.scratch)
+        else:
+            encode(mean, self.to, out, finite=True, scratch=room.scratch)
         return gram, 0, lost
 
     def _careful(self, raws: Bytes, out: Bytes | None) -> tuple[Matrix, Any, int]:
@@ -116,27 +170,30 @@ class Kernel:
         return gram, strange.sum(axis=1), int(lost.sum())
 
 
-def _weighted(weights: NDArray[Any], rows: NDArray[Any], out: NDArray[Any]) -> None:
-    """Rows times their weights, summed: in pieces that BLAS handles without threads of its own."""
-    whole = rows.shape[1] - rows.shape[1] % 1024
-    if whole:
-        pieces = rows[:, :whole].reshape(len(rows), -1, 1024).transpose(1, 0, 2)
-        np.matmul(weights, pieces, out=out[:whole].reshape(-1, 1, 1024))
-    if whole < rows.shape[1]:
-        np.matmul(weights, rows[:, whole:], out=out[None, whole:])
-
-
-def _gram(rows: NDArray[Any]) -> Matrix:
-    """Inner products of the first row with itself, and of all pairs of the others; sums over pieces are float64."""
+def _weighted(weights: NDArray[Any], rows: NDArray[Any], out: NDArray[Any]) -> list[_Product]:
+    """Rows times their weights, summed, as products of matrices: none larger than one call of BLAS may be."""
     number, elements = rows.shape
-    gram = np.zeros((number, number))
-    whole = elements - elements % _DOT
-    cuts = [rows[:, :whole].reshape(number, -1, _DOT).transpose(1, 0, 2)] if whole else []
+    step = 1 << max(4, (_DOT // number).bit_length() - 1)
+    whole = elements - elements % step
+    pieces = rows[:, :whole].reshape(number, -1, step).transpose(1, 0, 2)
+    products = [_Product(weights, pieces, out[:whole].reshape(-1, 1, step))] if whole else []
     if whole < elements:
-        cuts.append(rows[None, :, whole:])
-    for pieces in cuts:
-        for at in range(number):
-            low = min(at, 1)
-            inner = np.matmul(pieces[:, low : at + 1], pieces[:, at, :, None])
-            gram[at, low : at + 1] += np.add.reduce(inner[:, :, 0], axis=0, dtype=np.float64)
-    return gram + np.tril(gram, -1).T
+        products.append(_Product(weights, rows[:, whole:], out[None, whole:]))
+    return products
+
+
+def _products(rows: NDArray[Any], inner: NDArray[Any], step: int) -> list[_Product]:
+    """Inner products of the first row with itself, and of each other row with those up to it, piece by piece.
+
+    They are asked for as products of one row by one column, for which numpy calls the inner product of BLAS: twice as
+    fast as a product of matrices that are as thin as these. Those above the diagonal stay zero.
+    """
+    if not step or not rows.shape[1]:
+        return []
+    pieces = rows.reshape(len(rows), -1, step)
+    found = []
+    for at in range(len(rows)):
+        low = min(at, 1)
+        into = inner[at, low : at + 1, :, None, None]
+        found.append(_Product(pieces[low : at + 1, :, None, :], pieces[at, :, :, None], into))
+    return found

@@ -125,6 +125,17 @@ def test_a_mean_too_large_for_the_type_is_counted() -> None:
     assert mean_of(values, "bfloat16", (0.5, 0.5))[1].overflowed == 0
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_means_do_not_depend_on_where_blocks_are_cut(dtype: str) -> None:
+    """Whole passes, their remainders and odd numbers of elements: each element has the bits it has in a short block."""
+    values = neighbours(dtype, 280_001, checkpoints=3)
+    weights = (0.2, 0.3, 0.5)
+    whole, _ = mean_of(values, weights=weights)
+    for start, stop in ((0, 101), (139_002, 139_051), (262_100, 262_200), (279_900, 280_001)):
+        alone, _ = mean_of(values[:, start:stop].copy(), weights=weights)
+        np.testing.assert_array_equal(whole[start:stop], alone)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_inner_products_are_those_of_exact_sums(dtype: str) -> None:
     """Over several passes and pieces of unequal length: against float64 sums of the stored numbers."""

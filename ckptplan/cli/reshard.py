@@ -22,6 +22,7 @@ from ckptplan.cli.reshard_options import (
     ReadsOption,
     SpecOption,
     ToOption,
+    WithoutOption,
 )
 from ckptplan.errors import CheckFailed, UsageError
 
@@ -44,6 +45,7 @@ def reshard(
     read_bandwidth_per_rank: PerRankOption = None,
     gpus_per_node: GpusPerNodeOption = None,
     global_batch: GlobalBatchOption = None,
+    without: WithoutOption = None,
     rank: RankOption = None,
     reads: ReadsOption = False,
     extract: ExtractOption = None,
@@ -62,12 +64,13 @@ def reshard(
     Says whether a checkpoint loads on another number or arrangement of GPUs,
     which files and bytes every rank reads, how long that takes, and what is
     not carried over. --extract writes tensors whole. Exits 3 if the
-    framework would not load it.
+    framework would not load it, or if a load of everything as saved ends
+    (--without KIND plans one that leaves states out).
     """
     from ckptplan.cli.output import emit, warn
     from ckptplan.cli.reshard_inputs import Asked, opened
 
-    asked = Asked(path, to, layout_file, from_, model, spec, set_, output)
+    asked = Asked(path, to, layout_file, from_, model, spec, set_, output, without)
     if extract is not None:
         _refuse_beside_extract(asked, rank, reads=reads)
         _extract(asked, extract, keys, kind, format_, overwrite=overwrite)
@@ -90,6 +93,12 @@ def reshard(
     if not page.loads:
         refusal = next(one for one in page.not_carried if one.refuses)
         raise CheckFailed(f"this will not load: {refusal.message}", hint=refusal.remedy)
+    if page.ends:
+        from ckptplan.render.reshard_report import where_it_ends
+
+        words = ",".join(dict.fromkeys([*page.without, *(one.kind.word for one in page.ends if one.kind)]))
+        said = f"a load of everything as saved ends at {where_it_ends(page)}"
+        raise CheckFailed(said, hint=f"--without {words} plans a load that leaves them out")
 
 
 def _rank_reads(plan: Plan, rank: int) -> RankReads:
@@ -136,6 +145,7 @@ def _refuse_beside_extract(asked: Asked, rank: int | None, *, reads: bool) -> No
         "--spec": asked.spec,
         "--rank": rank,
         "--reads": reads or None,
+        "--without": asked.without,
     }
     beside = [option for option, value in given.items() if value is not None]
     if beside:

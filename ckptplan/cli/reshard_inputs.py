@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ckptplan.errors import InputError, Problem, UsageError, printable
 
 if TYPE_CHECKING:
+    from ckptplan.checkpoint.kinds import StateKind
     from ckptplan.checkpoint.manifest import Manifest
     from ckptplan.checkpoint.reshard.batch import BatchSplits, GlobalBatch
     from ckptplan.checkpoint.reshard.layout import Layout
@@ -35,6 +36,7 @@ class Asked(NamedTuple):
     spec: str | None
     sets: list[str] | None
     output: Path | None
+    without: list[str] | None = None
 
 
 class Opened(NamedTuple):
@@ -56,20 +58,23 @@ def opened(
     asked: Asked, rates: tuple[str | None, str | None, str | None], gpus_per_node: int | None, global_batch: int | None
 ) -> Opened:
     """Read everything, and plan."""
+    from ckptplan.checkpoint.kinds import StateKind
     from ckptplan.checkpoint.reshard.carry_over import is_sound, not_carried_over
     from ckptplan.checkpoint.reshard.file_reads import MOST_LOOKED_INTO, count_runs
     from ckptplan.checkpoint.reshard.loading import loading
+    from ckptplan.cli.checkpoint_options import kinds_named
     from ckptplan.render.reshard_page import ReshardPage
 
     _refuse_contradictions(asked)
+    without = kinds_named(asked.without, "--without")
     layout = _layout(asked)
     saved = _from_model(asked) if asked.path is None else _from_disk(asked.path, asked.output)
     loaded = _spec(asked) or saved.spec
     read_rates, per_node = _rates(rates, gpus_per_node, loaded)
-    planned = _planned(saved.manifest, layout)
+    planned = _planned(_leaving_out(saved.manifest, without), layout)
     totals = planned.totals
     batch = _batch(saved.manifest, layout, global_batch)
-    losses = () if saved.saved_by else not_carried_over(saved.manifest, layout, batch and batch.batch)
+    losses = () if saved.saved_by else not_carried_over(saved.manifest, layout, batch and batch.batch, without)
     page = ReshardPage(
         source=saved.source,
         plan=planned,
@@ -78,9 +83,21 @@ def opened(
         not_carried=losses,
         batch=batch,
         saved_by=saved.saved_by,
+        without=tuple(kind.word for kind in StateKind if kind in without),
     )
     warnings = () if loaded is None or loaded is saved.spec else loaded.warnings
-    return Opened(page, (*saved.warnings, *warnings))
+    return Opened(page, (*saved.warnings, *warnings, *_idle(saved.manifest, without)))
+
+
+def _leaving_out(manifest: Manifest, without: frozenset[StateKind]) -> Manifest:
+    """The tensors that are asked for. Objects stay: what was trained with is read off them."""
+    return manifest._replace(tensors=tuple(tensor for tensor in manifest.tensors if tensor.kind not in without))
+
+
+def _idle(manifest: Manifest, without: frozenset[StateKind]) -> tuple[str, ...]:
+    there = {tensor.kind for tensor in manifest.tensors} | {entry.kind for entry in manifest.objects}
+    idle = sorted(kind.word for kind in without - there)
+    return (f"--without {','.join(idle)}: there is no such state in it",) if idle else ()
 
 
 def _planned(manifest: Manifest, layout: Layout) -> Plan:

@@ -48,6 +48,10 @@ GlobalBatchOption = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, max=10**12, help="Sequences of a step to keep; by default what the files say."),
 ]
+WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KIND", help="States that the load leaves out, e.g. random,data-position. Repeatable."),
+]
 RankOption = Annotated[int | None, typer.Option(metavar="N", min=0, max=2**31, help="All reads of this new rank.")]
 ReadsOption = Annotated[bool, typer.Option("--reads", help="With --format json: the reads of all ranks.")]
 ExtractOption = Annotated[

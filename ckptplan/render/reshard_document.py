@@ -9,6 +9,7 @@ from typing import Any
 from ckptplan import __version__
 from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.reshard.batch import BatchSplits
+from ckptplan.checkpoint.reshard.carry_over import NotCarried
 from ckptplan.checkpoint.reshard.file_reads import FileRead, Places
 from ckptplan.checkpoint.reshard.plan import Part
 from ckptplan.render.reshard_page import ReshardPage
@@ -33,6 +34,8 @@ def reshard_document(page: ReshardPage) -> dict[str, Any]:
         "world_size": plan.manifest.world_size,
         "layout": {"text": plan.layout.text, "shape": mesh.shape, "names": mesh.names, "ranks": plan.layout.ranks},
         "loads": page.loads,
+        "loads_as_saved": page.loads and not page.ends,
+        "without": list(page.without),
         "ways": way_sheet(page).records(),
         "usual_way": way_sheet(page).rows[1 if page.in_whole_items else 0][0],
         "requests_exact": page.runs.exact,
@@ -47,11 +50,15 @@ def reshard_document(page: ReshardPage) -> dict[str, Any]:
             "runs": page.runs.of_ranks.tolist(),
             "files": totals.files.tolist(),
         },
-        "not_carried": [one._asdict() for one in page.not_carried],
+        "not_carried": [_loss(one) for one in page.not_carried],
         "batch": None if page.batch is None else _batch(page.batch),
         "left_out": {"tensors": len(plan.left_out), "first": list(plan.left_out[:_MOST_LEFT_OUT])},
         "remarks": [*plan.manifest.remarks, *plan.remarks],
     }
+
+
+def _loss(one: NotCarried) -> dict[str, Any]:
+    return {"state": one.state, "message": one.message, "remedy": one.remedy, "refuses": one.refuses, "ends": one.ends}
 
 
 def _batch(found: BatchSplits) -> dict[str, Any]:

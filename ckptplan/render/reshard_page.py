@@ -33,11 +33,17 @@ class ReshardPage(NamedTuple):
     batch: BatchSplits | None
     saved_by: str | None = None  # the layout of a run that has not saved yet; None: a checkpoint on disk
     one_rank: RankReads | None = None
+    without: tuple[str, ...] = ()  # kinds of state that are left out of the load, as one types them
 
     @property
     def loads(self) -> bool:
-        """Whether the framework will load it."""
+        """Whether the framework will load its tensors."""
         return not any(one.refuses for one in self.not_carried)
+
+    @property
+    def ends(self) -> tuple[NotCarried, ...]:
+        """Where a load of everything as it was saved ends, though the tensors load."""
+        return tuple(one for one in self.not_carried if one.ends)
 
     @property
     def in_whole_items(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ckptplan.checkpoint.reshard.batch import BatchSplits
+from ckptplan.checkpoint.reshard.carry_over import NotCarried
 from ckptplan.errors import printable
 from ckptplan.render.numbers import quantity, seconds
 from ckptplan.render.reshard_page import RankReads, ReshardPage
@@ -51,9 +52,24 @@ def answer(page: ReshardPage) -> str:
     if usual.busiest_rank_bytes != page.loading.ranges.busiest_rank_bytes:
         reads += f" (of which it wants {format_size(page.loading.ranges.busiest_rank_bytes)})"
     time = "" if usual.time is None else f", and the load takes {seconds(usual.time.seconds)}"
-    verdict = "will load" if page.loads else "will not load as it is"
-    name = printable(page.source)
-    return f"{name} {verdict} on {quantity(layout.ranks, 'rank')} ({printable(axes)}): {reads}{time}"
+    ranks = f"on {quantity(layout.ranks, 'rank')} ({printable(axes)})"
+    return f"{printable(page.source)}{_verdict(page, ranks)}: {reads}{time}"
+
+
+def _verdict(page: ReshardPage, ranks: str) -> str:
+    if not page.loads:
+        return f" will not load as it is {ranks}"
+    if page.ends:
+        return f": the weights load {ranks}, but a load of everything as saved ends at {printable(where_it_ends(page))}"
+    return f" will load {ranks}" + (f" without {', '.join(page.without)}" if page.without else "")
+
+
+def where_it_ends(page: ReshardPage) -> str:
+    """The states at which a load of everything ends, with the ranks."""
+    of_ranks: dict[str, list[str]] = {}
+    for one in page.ends:
+        of_ranks.setdefault(one.ranks, []).append(one.state)
+    return " and ".join(f"the {' and '.join(states)} of {ranks}" for ranks, states in of_ranks.items())
 
 
 def _sheets(page: ReshardPage) -> Iterator[tuple[str, Sheet]]:
@@ -70,14 +86,19 @@ def _rank_title(one: RankReads) -> str:
 def _lists(page: ReshardPage) -> Iterator[tuple[str, Sequence[str]]]:
     refusals = [one for one in page.not_carried if one.refuses]
     yield "Why it will not load", [f"{printable(one.message)}: {one.remedy}" for one in refusals]
+    yield "Why a load of everything as saved ends", [_told(one) for one in page.ends]
     yield "What was planned", list(_facts(page))
-    losses = [one for one in page.not_carried if not one.refuses]
+    losses = [one for one in page.not_carried if not one.refuses and not one.ends]
     yield (
         "What is not carried over",
-        [f"{one.state}: {printable(one.message)}. Instead: {printable(one.remedy)}" for one in losses],
+        [_told(one) for one in losses],
     )
     if page.batch is not None:
         yield _batch_title(page.batch), list(_batch_facts(page.batch))
+
+
+def _told(one: NotCarried) -> str:
+    return f"{one.state}: {printable(one.message)}. Instead: {printable(one.remedy)}"
 
 
 def _facts(page: ReshardPage) -> Iterator[str]:

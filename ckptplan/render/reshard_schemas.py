@@ -9,6 +9,7 @@ from ckptplan.render.schema_parts import COUNT, FLAG, MAYBE, TEXT, TEXTS, TIME, 
 _MAYBE_WHOLE = {"type": ["integer", "null"], "minimum": 0}
 _NUMBERS = {"type": "array", "items": WHOLE}
 _BOXES = {"type": "array", "items": _NUMBERS}
+_ENDS = {**FLAG, "description": "a load that asks for this ends here; one that leaves it out does not"}
 _WAYS = {"enum": ["wanted bytes", "whole items"]}
 _WAY: dict[str, Any] = {
     "way": _WAYS,
@@ -88,6 +89,12 @@ def reshard() -> dict[str, Any]:
             "world_size": {**_MAYBE_WHOLE, "description": "ranks that saved"},
             "layout": object_of({"text": TEXT, "shape": _NUMBERS, "names": TEXTS, "ranks": COUNT}),
             "loads": {**FLAG, "description": "false: the framework would refuse it, see not_carried; exit code 3"},
+            "loads_as_saved": {
+                **FLAG,
+                "description": "false: a load of everything as it was saved ends, see `ends` in not_carried, or the "
+                "framework would refuse it; exit code 3",
+            },
+            "without": {**TEXTS, "description": "kinds of state that are left out of the load"},
             "ways": {"type": "array", "items": object_of(_WAY)},
             "usual_way": {**_WAYS, "description": "of the usual loader of the format"},
             "requests_exact": {**FLAG, "description": "false: shards are taken to be stored row by row"},
@@ -98,7 +105,7 @@ def reshard() -> dict[str, Any]:
             "ranks": object_of({name: {**_NUMBERS, "description": "one number for each new rank"} for name in ranks}),
             "not_carried": {
                 "type": "array",
-                "items": object_of({"state": TEXT, "message": TEXT, "remedy": TEXT, "refuses": FLAG}),
+                "items": object_of({"state": TEXT, "message": TEXT, "remedy": TEXT, "refuses": FLAG, "ends": _ENDS}),
             },
             "batch": {"anyOf": [object_of(_BATCH), {"type": "null"}]},
             "left_out": object_of({"tensors": WHOLE, "first": TEXTS}),

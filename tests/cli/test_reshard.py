@@ -73,6 +73,38 @@ def test_the_answer_comes_first(tell):
     assert "random-number states: states of 3 ranks for 2: that of rank 2 is dropped without a word" in told.out
 
 
+def test_a_load_of_everything_that_would_end_is_said_first_and_exits_with_three(tell):
+    """The weights load, states of single ranks do not; without these the exit code is 0 again."""
+    arguments = ("reshard", str(WHOLE), "--to", "5")
+    told = tell(*arguments)
+    assert told.code == 3
+    where = "ends at the random-number states and data position of ranks 3 and 4"
+    first = told.out.splitlines()[0]
+    assert first.startswith(f"{WHOLE}: the weights load on 5 ranks (fsdp 5), but a load of everything as saved {where}")
+    assert f"error: a load of everything as saved {where}\n" in told.err
+    assert "--without random,data-position" in told.err
+    found = document(tell(*arguments, "--format", "json"))
+    assert (found["loads"], found["loads_as_saved"], found["without"]) == (True, False, [])
+    assert [one["ends"] for one in found["not_carried"]] == [True, True]
+    left = tell(*arguments, "--without", "random,data-position")
+    assert (left.code, left.err) == (0, "")
+    assert "will load on 5 ranks (fsdp 5) without data-position, random:" in left.out.splitlines()[0]
+    found = document(tell(*arguments, "--without", "random", "--without", "data-position", "--format", "json"))
+    assert (found["loads_as_saved"], found["without"]) == (True, ["data-position", "random"])
+
+
+def test_states_that_are_left_out_are_not_read(tell):
+    """Moments left out are no reads; a kind that is not there is said to be without effect."""
+    arguments = ("reshard", str(WHOLE), "--to", "2", "--format", "json")
+    whole = document(tell(*arguments))
+    part = document(tell(*arguments, "--without", "first-moments,second-moments"))
+    assert part["ways"][0]["total_bytes"] == whole["ways"][0]["total_bytes"] - 2 * 232
+    assert {"first moments", "second moments"} < {one["state"] for one in part["not_carried"]}
+    told = tell(*arguments, "--without", "fp8")
+    assert told.code == 0
+    assert "--without fp8: there is no such state in it" in told.err
+
+
 def test_the_line_to_paste_is_read_by_the_spec(tell, tmp_path):
     """Pasted into a starter, it is the load time."""
     told = tell("reshard", str(WHOLE), "--to", "2", "--read-bandwidth", "10 kB/s")
@@ -318,6 +350,8 @@ def test_tensors_are_extracted(tell, tmp_path):
         (("--to", "2", "--reads"), 2, "as JSON only"),
         (("--to", "2", "--keys", "x"), 2, "--extract"),
         (("--to", "2", "--overwrite"), 2, "--extract"),
+        (("--to", "2", "--without", "moments"), 2, "--without"),
+        (("--extract", "x.safetensors", "--without", "random"), 2, "exclude each other"),
         (("--to", "2", "--read-bandwidth", "40"), 2, "no unit"),
         (("--to", "2", "--read-bandwidth", "0 B/s"), 2, "not between"),
         (("--to", "2", "--read-bandwidth-per-rank", "nan B/s"), 2, "--read-bandwidth-per-rank"),
@@ -390,6 +424,6 @@ def test_no_escape_reaches_a_pipe_and_none_a_terminal_from_a_name(tmp_path):
     folder = tmp_path / "step-\x1b[31m2"
     shutil.copytree(WHOLE, folder)
     ran = ckptplan("reshard", str(folder), "--to", "5", "--rank", "1", env={"COLUMNS": "60", "NO_COLOR": "1"})
-    assert ran.code == 0
+    assert ran.code == 3
     assert "\x1b" not in ran.out + ran.err
     assert not Path("CKPTPLAN_PICKLE_EXECUTED").exists()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Object, Tensor
+from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Object
 from ckptplan.checkpoint.reshard.batch import GlobalBatch
 from ckptplan.checkpoint.reshard.layout import Layout
+from ckptplan.checkpoint.reshard.rank_states import SHARDED_OBJECT, NotCarried, data_parallel, states_of_ranks
 from ckptplan.errors import InputError
 
-_SHARDED_OBJECT = re.compile(r"(?P<name>.+)/shard_(?P<place>\d+(?:\.\d+)*)_(?P<grid>\d+(?:\.\d+)*)")
-_WITHIN_A_REPLICA = ("pp", "cp", "tp")  # ranks along these read the same samples
+__all__ = ["NotCarried", "data_parallel", "is_sound", "not_carried_over"]
 
 # Foreign code is for the audit to tell; what cannot be resharded has an error of its own.
 _HARMLESS = (Flaw.FOREIGN_CODE, Flaw.NOT_RESHARDABLE)
@@ -35,35 +33,38 @@ _FORMATS = {
 }
 
 
-class NotCarried(NamedTuple):
-    """One thing that the new run does not get, or gets wrongly."""
+def not_carried_over(
+    manifest: Manifest, layout: Layout, batch: GlobalBatch | None = None, without: frozenset[StateKind] = frozenset()
+) -> tuple[NotCarried, ...]:
+    """All that the new layout does not take over; what stops the load comes first, then what ends one as saved.
 
-    state: str  # what it is, in a few words
-    message: str
-    remedy: str
-    refuses: bool = False  # the framework will not load the checkpoint at all
+    Kinds of state in `without` are left out of the load, and end none.
+    """
 
+    def remedy(kind: StateKind) -> str:
+        if kind is StateKind.RANDOM:
+            return _reseed(manifest)
+        return _position(manifest, batch) if kind is StateKind.DATA_POSITION else "let it begin anew in every rank"
 
-def data_parallel(layout: Layout) -> int:
-    """Ranks that read samples of their own. [1]."""
-    ranks = layout.ranks
-    for axis in _WITHIN_A_REPLICA:
-        ranks //= layout.size(axis)
-    return ranks
-
-
-def not_carried_over(manifest: Manifest, layout: Layout, batch: GlobalBatch | None = None) -> tuple[NotCarried, ...]:
-    """All that the new layout does not take over; what stops the load comes first."""
     found = [
         *_of_faults(manifest),
         *_of_format(manifest, layout),
         *_of_pipelines(manifest, layout),
-        *_of_ranks(manifest, layout, StateKind.RANDOM, _reseed(manifest)),
-        *_of_ranks(manifest, layout, StateKind.DATA_POSITION, _position(manifest, batch)),
+        *states_of_ranks(manifest, layout, remedy),
         *_of_grids(manifest, layout),
         *_of_mesh(manifest, layout),
     ]
-    return tuple(sorted(found, key=lambda one: not one.refuses))
+    kept = [one for one in found if one.refuses or one.kind not in without]
+    left = [
+        NotCarried(str(kind), "left out of the load", remedy(kind), kind=kind)
+        for kind in StateKind
+        if kind in without and kind in _kinds(manifest)
+    ]
+    return tuple(sorted([*kept, *left], key=lambda one: (not one.refuses, not one.ends)))
+
+
+def _kinds(manifest: Manifest) -> set[StateKind]:
+    return {tensor.kind for tensor in manifest.tensors} | {entry.kind for entry in manifest.objects}
 
 
 def is_sound(manifest: Manifest) -> bool:
@@ -82,6 +83,8 @@ def _of_faults(manifest: Manifest) -> Iterator[NotCarried]:
 
 
 def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
+    if manifest.format is Format.DCP_RANK_LOCAL:
+        yield from _of_rank_metadata(manifest, layout)
     known = _FORMATS.get(manifest.format)
     if known is None or (manifest.format is Format.DEEPSPEED and manifest.world_size == layout.ranks):
         return
@@ -94,52 +97,25 @@ def _of_format(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
     yield NotCarried("all tensors", message, remedy, refuses=True)
 
 
-def _of_ranks(manifest: Manifest, layout: Layout, kind: StateKind, remedy: str) -> Iterator[NotCarried]:
-    """States that a key holds for one rank: what more ranks ask for is not there, what fewer ranks leave is lost."""
-    entries: Sequence[Tensor | Object] = (*manifest.tensors, *manifest.objects)
-    own = [entry for entry in entries if entry.kind is kind and entry.rank is not None and not _sharded(entry.key)]
-    by_data = [entry for entry in own if "dp_rank" in entry.key]
-    groups = (
-        ([entry for entry in own if "dp_rank" not in entry.key], layout.ranks, "ranks"),
-        (by_data, data_parallel(layout), "data-parallel ranks"),
+def _of_rank_metadata(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
+    """Without collectives a rank reads the metadata of the rank of its number, and what that one wrote."""
+    saved = manifest.world_size
+    if saved == layout.ranks and _same_mesh(manifest, layout):
+        return
+    message = (
+        "each rank reads only the metadata of the old rank of its number: new ranks beyond find none, and elements "
+        "that another rank wrote are not loaded, without a word"
     )
-    for group, wanted, word in groups:
-        ranks = {entry.rank for entry in group if entry.rank is not None}
-        if not ranks or ranks == set(range(wanted)):
-            continue
-        yield NotCarried(str(kind), _ranks_sentence(ranks, wanted, word, group[0].key), remedy)
-
-
-def _ranks_sentence(ranks: set[int], wanted: int, word: str, key: str) -> str:
-    missing = [rank for rank in range(wanted) if rank not in ranks]
-    left = sorted(rank for rank in ranks if rank >= wanted)
-    states = f"states of {len(ranks):,} {word if len(ranks) > 1 else word[:-1]} for {wanted:,}"
-    if not missing:
-        return f"{states}: {_listed(left)} dropped without a word"
-    asks = "ranks {} ask for keys" if len(missing) > 1 else "rank {} asks for a key"
-    return f"{states}: new {asks.format(_numbers(missing))} like {key} of their own, and a torch DCP load ends there"
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return f"that of rank {numbers[0]:,} is" if len(numbers) == 1 else f"those of ranks {_numbers(numbers)} are"
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    """``2``, ``2 to 7``, ``1, 3 and 5``."""
-    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"{numbers[0]:,} to {numbers[-1]:,}"
-    if len(numbers) == 1:
-        return f"{numbers[0]:,}"
-    shown = [f"{number:,}" for number in numbers[: len(numbers) if len(numbers) <= 5 else 4]]
-    last = f"{len(numbers) - 4:,} more" if len(numbers) > 5 else shown.pop()
-    return f"{', '.join(shown)} and {last}"
+    many = "as many ranks" if saved is None else f"{saved:,} rank{'s' * (saved > 1)}"
+    remedy = f"load it on {many} in the mesh that saved it, and save it again with one .metadata (use_collectives=True)"
+    yield NotCarried("all tensors", message, remedy, refuses=True)
 
 
 def _of_grids(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
     """Objects that Megatron stores by their place in a grid of (pipeline, tensor) ranks."""
     grids: dict[tuple[str, str], StateKind] = {}
     for entry in manifest.objects:
-        found = _SHARDED_OBJECT.fullmatch(entry.key)
+        found = SHARDED_OBJECT.fullmatch(entry.key)
         if found is not None and entry.kind is StateKind.RANDOM:
             grids[found["name"], found["grid"]] = entry.kind
     for name, grid in grids:
@@ -148,26 +124,25 @@ def _of_grids(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
         if saved[:2] != wanted[:2]:
             said = (
                 f"{name} is stored for a grid of pipeline x tensor = {' x '.join(map(str, saved[:2]))} ranks, and "
-                f"{' x '.join(map(str, wanted[:2]))} will load: sharded objects cannot be resharded"
+                f"{' x '.join(map(str, wanted[:2]))} will load: sharded objects cannot be resharded, and Megatron-LM "
+                "goes on without these, with a line in its log"
             )
-            yield NotCarried(str(StateKind.RANDOM), said, _reseed(manifest))
-
-
-def _sharded(key: str) -> bool:
-    return _SHARDED_OBJECT.fullmatch(key) is not None
+            yield NotCarried(str(StateKind.RANDOM), said, _reseed(manifest), kind=StateKind.RANDOM)
 
 
 def _of_mesh(manifest: Manifest, layout: Layout) -> Iterator[NotCarried]:
     """As many ranks, arranged otherwise: every rank takes up the stream of another place of the mesh."""
-    mesh = manifest.mesh
-    same = mesh is None or _larger_than_one(mesh) == _larger_than_one(layout.mesh)
     own = any(
         entry.rank is not None and entry.kind is StateKind.RANDOM for entry in manifest.objects + manifest.tensors
     )
-    if same or mesh is None or not own or manifest.world_size != layout.ranks:
+    if _same_mesh(manifest, layout) or not own or manifest.world_size != layout.ranks:
         return
     said = "as many ranks in another mesh: each takes up the random-number stream of another place in the model"
-    yield NotCarried(str(StateKind.RANDOM), said, _reseed(manifest))
+    yield NotCarried(str(StateKind.RANDOM), said, _reseed(manifest), kind=StateKind.RANDOM)
+
+
+def _same_mesh(manifest: Manifest, layout: Layout) -> bool:
+    return manifest.mesh is None or _larger_than_one(manifest.mesh) == _larger_than_one(layout.mesh)
 
 
 def _larger_than_one(mesh: object) -> tuple[tuple[str, int], ...]:

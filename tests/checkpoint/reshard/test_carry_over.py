@@ -53,11 +53,80 @@ def test_ranks_without_a_state_and_states_without_a_rank_are_told() -> None:
     assert not_carried_over(four, parse_layout("4")) == ()
     (more,) = not_carried_over(four, parse_layout("8"))
     assert more.state == "random-number states"
-    assert "new ranks 4 to 7 ask for keys like rng.rank_0" in more.message
+    assert "new ranks 4 to 7 ask for keys like rng.rank_4, which are not there" in more.message
+    assert (more.ends, more.ranks) == (True, "ranks 4 to 7")
     assert "step 500" in more.remedy
     assert not more.refuses
     (fewer,) = not_carried_over(four, parse_layout("2"))
     assert "those of ranks 2 and 3 are dropped without a word" in fewer.message
+    assert not fewer.ends
+    (one,) = not_carried_over(four, parse_layout("5"))
+    assert "new rank 4 asks for rng.rank_4, which is not there, and a torch DCP load ends there" in one.message
+    (padded,) = not_carried_over(manifest(*random_of(range(4), "rng_2/rank_{:05d}")), parse_layout("5"))
+    assert "asks for rng_2/rank_00004," in padded.message
+
+
+def test_what_is_left_out_of_the_load_ends_none() -> None:
+    """Its kind is told as left out, with what to do instead; other kinds end the load as before."""
+    steps = tuple(Object(f"loader.rank_{n}", StateKind.DATA_POSITION, 0, rank=n) for n in range(4))
+    of, layout = manifest(*random_of(range(4)), *steps), parse_layout("8")
+    assert [one.ends for one in not_carried_over(of, layout)] == [True, True]
+    some = not_carried_over(of, layout, without=frozenset({StateKind.RANDOM, StateKind.FP8}))
+    assert [(one.state, one.ends) for one in some] == [("data position", True), ("random-number states", False)]
+    assert some[1].message == "left out of the load"
+    both = not_carried_over(of, layout, without=frozenset({StateKind.RANDOM, StateKind.DATA_POSITION}))
+    assert not any(one.ends for one in both)
+
+
+def test_any_kind_of_state_that_a_rank_has_of_its_own_ends_a_load_by_keys() -> None:
+    """Not only random-number states and positions: torch asks for every key of the state dict."""
+    own = tuple(Object(f"progress.rank_{n}", StateKind.PROGRESS, 0, rank=n) for n in range(2))
+    (more,) = not_carried_over(manifest(*own), parse_layout("3"))
+    assert (more.ends, more.state) == (True, "progress")
+    assert not_carried_over(manifest(*own), parse_layout("2")) == ()
+
+
+def test_the_trainer_and_accelerate_go_on_without_a_file_of_random_states() -> None:
+    """Both write a line into their logs; from one process to several the Trainer finds none at all."""
+    several = random_of(range(2), "rng_state_{}.pth:cpu")
+    (more,) = not_carried_over(manifest(*several, format=Format.TRAINER), parse_layout("4"))
+    assert not more.ends
+    assert "new ranks 2 and 3 find no file of their own, and the Trainer goes on without" in more.message
+    (alone,) = not_carried_over(manifest(*several, format=Format.TRAINER), parse_layout("1"))
+    assert "none is taken up" in alone.message
+    (none,) = not_carried_over(
+        manifest(*random_of(range(1), "rng_state.pth:cpu"), format=Format.TRAINER), parse_layout("2")
+    )
+    assert "none is taken up" in none.message
+    (third,) = not_carried_over(
+        manifest(*random_of(range(2), "random_states_{}.pkl:x"), format=Format.ACCELERATE), parse_layout("3")
+    )
+    assert not third.ends
+    assert "new rank 2 finds no file of its own, and accelerate goes on without" in third.message
+
+
+def test_iterators_of_processes_load_on_as_many_processes_only() -> None:
+    """Grain's files have the number of processes in their names: fewer and more find none of theirs."""
+    iterators = tuple(Object(f"iter.process_{n}", StateKind.DATA_POSITION, 0, rank=n) for n in range(2))
+    of = manifest(*iterators, format=Format.ORBAX, world_size=8)
+    assert not_carried_over(of, parse_layout("fsdp=4,tp=2")) == ()
+    for ranks, processes in (("4", "1 look"), ("16", "4 look")):
+        (lost,) = not_carried_over(of, parse_layout(ranks))
+        assert lost.ends
+        assert f"states of 2 processes of 4 devices: {processes}" in lost.message
+
+
+def test_metadata_of_single_ranks_is_read_by_ranks_of_that_number_only() -> None:
+    """No element that another rank wrote is loaded, and nothing says so: no other layout loads it."""
+    of = manifest(format=Format.DCP_RANK_LOCAL, world_size=2)
+    assert not_carried_over(of, parse_layout("2")) == ()
+    for layout in ("1", "3"):
+        (refused,) = not_carried_over(of, parse_layout(layout))
+        assert refused.refuses
+        assert "2 ranks" in refused.remedy
+    known = of._replace(mesh=Mesh((2,), ("fsdp",)))
+    assert not_carried_over(known, parse_layout("2")) == ()
+    assert not_carried_over(known, parse_layout("tp=2"))[0].refuses
 
 
 def test_states_of_data_parallel_ranks_count_data_parallel_ranks() -> None:
@@ -69,7 +138,10 @@ def test_states_of_data_parallel_ranks_count_data_parallel_ranks() -> None:
     (lost,) = not_carried_over(
         manifest(*loaders), parse_layout("pp=2,fsdp=4,tp=2"), GlobalBatch(64, "given", None, 6400)
     )
-    assert "states of 2 data-parallel ranks for 4: new ranks 2 and 3" in lost.message
+    assert (
+        "states of 2 data-parallel ranks for 4: new data-parallel ranks 2 and 3 ask for keys like dataloader.dp_rank_2,"
+        in lost.message
+    )
     assert "sample 6,400" in lost.remedy
 
 
@@ -80,6 +152,7 @@ def test_megatrons_sharded_objects_belong_to_their_grid() -> None:
     assert not_carried_over(of, parse_layout("fsdp=8,tp=2")) == ()
     (lost,) = not_carried_over(of, parse_layout("tp=4"))
     assert "pipeline x tensor = 1 x 2 ranks, and 1 x 4 will load" in lost.message
+    assert not lost.ends
 
 
 def test_as_many_ranks_in_another_mesh_take_up_streams_of_others() -> None:

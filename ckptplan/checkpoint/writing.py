@@ -11,6 +11,7 @@ from typing import Any
 
 from ckptplan.checkpoint.writing_header import Entry, header_of, refuse_entries
 from ckptplan.checkpoint.writing_places import beside, in_the_way, refuse_without_room, replaceable, sync_folder, undone
+from ckptplan.checkpoint.writing_signals import held
 from ckptplan.errors import InputError, printable
 
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,6 +41,8 @@ class SafetensorsWriter:
     InputError
         If the format cannot hold a tensor, or the file cannot be made there.
     """
+
+    _open = False
 
     def __init__(
         self,
@@ -71,6 +74,9 @@ class SafetensorsWriter:
     def __exit__(self, *_: object) -> None:
         self.abort()
 
+    def __del__(self) -> None:
+        self.abort()  # interrupted between the end of __init__ and the begin of the context
+
     def write(self, name: str, start_byte: int, data: Any) -> None:
         """Bytes of one tensor from a place in it on; `data` is bytes or a contiguous array."""
         view = memoryview(data).cast("B")
@@ -93,10 +99,11 @@ class SafetensorsWriter:
     def abort(self) -> None:
         """Leave nothing behind, unless it is finished."""
         if self._open:
-            self._open = False
-            self.park()
-            with suppress(OSError):
-                self._aside.unlink()
+            with held():
+                self._open = False
+                self.park()
+                with suppress(OSError):
+                    self._aside.unlink()
 
     def park(self) -> None:
         """Close the file until the next write: a writer of many files must not hold them all open."""

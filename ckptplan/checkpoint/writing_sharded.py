@@ -15,6 +15,7 @@ from typing import Any
 from ckptplan.checkpoint.writing import SafetensorsWriter
 from ckptplan.checkpoint.writing_header import Entry, refuse_entries
 from ckptplan.checkpoint.writing_places import beside, refuse_without_room, replaceable, sync_folder, undone
+from ckptplan.checkpoint.writing_signals import held
 from ckptplan.errors import InputError, printable
 
 SHARD_BYTES = 5_000_000_000  # transformers cuts at 5 GB
@@ -41,6 +42,8 @@ class ShardedSafetensorsWriter:
     overwrite : bool
         Replace a folder that holds nothing but such shards and their index.
     """
+
+    _open = False
 
     def __init__(
         self,
@@ -74,6 +77,9 @@ class ShardedSafetensorsWriter:
     def __exit__(self, *_: object) -> None:
         self.abort()
 
+    def __del__(self) -> None:
+        self.abort()  # interrupted between the end of __init__ and the begin of the context
+
     @property
     def files(self) -> tuple[str, ...]:
         """Names of the files with tensors, in order."""
@@ -96,17 +102,19 @@ class ShardedSafetensorsWriter:
             if len(self._writers) > 1:
                 self._write_index()
             sync_folder(self._aside)
-            self._named()
+            with held():
+                self._named()
             sync_folder(self._target.parent)
         self._open = False
 
     def abort(self) -> None:
         """Leave nothing behind, unless it is finished."""
         if self._open:
-            self._open = False
-            for writer in self._writers.values():
-                writer.abort()
-            shutil.rmtree(self._aside, ignore_errors=True)
+            with held():
+                self._open = False
+                for writer in self._writers.values():
+                    writer.abort()
+                shutil.rmtree(self._aside, ignore_errors=True)
 
     def _begin(self, parts: Sequence[Sequence[Entry]], metadata: Mapping[str, str] | None) -> None:
         for number, part in enumerate(parts, 1):

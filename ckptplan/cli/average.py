@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ckptplan.cli.checkpoint_options import OverwriteOption
 from ckptplan.cli.options import Format, FormatOption
-from ckptplan.errors import UsageError, printable
+from ckptplan.errors import InputError, UsageError, printable
 
 if TYPE_CHECKING:
     from ckptplan.checkpoint.average.averaging import Averaged
@@ -20,20 +21,29 @@ if TYPE_CHECKING:
 
 DTYPES = ("float32", "bfloat16", "float16")
 INCLUDED = ("buffers", "masters")
+# Ends of names of other things than folders of weights: of reports, and of weights that are not safetensors.
+_REPORTS = frozenset([".json", ".jsonl", ".csv", ".md", ".markdown", ".txt", ".yaml", ".yml", ".html", ".log"])
+_OTHERS = frozenset([
+    ".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".distcp", ".gguf", ".ggml", ".onnx", ".npz", ".npy",
+    ".h5", ".hdf5", ".keras", ".msgpack", ".safetensor", ".st", ".index", ".tar", ".zip", ".gz", ".zst",
+])  # fmt: skip
 
 PathsArgument = Annotated[
     list[str], typer.Argument(metavar="PATH PATH...", help="Two checkpoints or more: folders, or files.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="OUT", help="A name that ends in .safetensors, or else a new folder."),
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="The weights, not the report: a name.safetensors, or else a new folder."
+    ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Read and judge, and write nothing.")]
 WeightsOption = Annotated[
     str | None, typer.Option(metavar="W,W,...", help="A weight for each checkpoint as given; they sum to 1.")
 ]
 EmaOption = Annotated[
-    float | None, typer.Option("--ema", metavar="DECAY", help="Each older checkpoint counts this much less, e.g. 0.9.")
+    float | None,
+    typer.Option("--ema", metavar="DECAY", help="Each older checkpoint weighs DECAY times the next, e.g. 0.9."),
 ]
 DtypeOption = Annotated[
     str | None, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16 or float16; by default as stored.")
@@ -50,12 +60,16 @@ NoMastersOption = Annotated[
 StripOption = Annotated[
     str, typer.Option("--strip-prefix", metavar="TEXT", help="Leave this out in front of names, e.g. model.")
 ]
+CrcOption = Annotated[
+    bool, typer.Option("--crc", help="First read all that is averaged and compare it with the checksums in the files.")
+]
 ShardSizeOption = Annotated[
     str, typer.Option("--shard-size", metavar="SIZE", help="In a folder: the most that one file holds.")
 ]
 
 
 def average(
+    context: typer.Context,
     paths: PathsArgument,
     out: OutOption = None,
     dry_run: DryRunOption = False,
@@ -66,6 +80,8 @@ def average(
     no_masters: NoMastersOption = False,
     strip_prefix: StripOption = "",
     shard_size: ShardSizeOption = "5GB",
+    overwrite: OverwriteOption = False,
+    crc: CrcOption = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """\b
@@ -81,28 +97,32 @@ def average(
     """
     from ckptplan.checkpoint.average.averaging import average as averaged
     from ckptplan.cli.checkpoint_files import readable, refuse_empty
-    from ckptplan.cli.choices import quantity
+    from ckptplan.cli.choices import quantity, typed
     from ckptplan.cli.output import emit, warn
+    from ckptplan.cli.stopping import tidy
 
     for path in paths:
         refuse_empty(path)
     _refuse_usage(paths, out, dry_run=dry_run, weights=weights, ema=ema)
+    _refuse_name(out)
     choice = _choice(dtype, include, strip_prefix, masters=not no_masters)
-    weigh = _weighing(weights, ema)
+    weigh = _weighing(weights, ema, len(paths))
     shard_bytes = int(quantity(shard_size, "size", "--shard-size"))
-    manifests = [readable(path) for path in paths]
-    with _bar() as progress:
+    with tidy(), _bar() as progress:
         done = averaged(
-            manifests,
+            [readable(path) for path in paths],
             None if dry_run else out,
             weigh,
             choice,
             labels=paths,
             by_step=weights is None,
             shard_bytes=max(1, shard_bytes),
+            overwrite=overwrite,
+            crc=crc,
             progress=progress,
         )
     emit(_as(format_, done), None)
+    warn(_idle(out, shard_size=typed(context, "shard_size"), overwrite=overwrite))
     warn(done.warnings)
 
 
@@ -115,6 +135,25 @@ def _refuse_usage(paths: list[str], out: Path | None, *, dry_run: bool, weights:
         raise UsageError("--dry-run writes nothing, and -o says where", hint="leave one of them out")
     if weights is not None and ema is not None:
         raise UsageError("--weights and --ema exclude each other", hint="leave one of them out")
+
+
+def _refuse_name(out: Path | None) -> None:
+    """A name that promises another kind of file: -o of the other commands is the report."""
+    suffix = "" if out is None else out.suffix.lower()
+    if suffix in _REPORTS:
+        said = f"-o {printable(str(out))}: -o says where the weights go, and they are safetensors"
+        raise UsageError(said, hint="the report is printed: --format json > FILE; -o OUT.safetensors, or a folder")
+    if suffix in _OTHERS or (suffix == ".safetensors" and not str(out).endswith(".safetensors")):
+        said = f"-o {printable(str(out))}: the weights are written as safetensors"
+        raise UsageError(said, hint="name a file that ends in .safetensors, or a new folder")
+
+
+def _idle(out: Path | None, *, shard_size: bool, overwrite: bool) -> Iterator[str]:
+    """Options about files that have no effect."""
+    if shard_size and (out is None or out.suffix == ".safetensors"):
+        yield "--shard-size changes nothing: it is for a folder" + ("" if out else ", and nothing was written")
+    if overwrite and out is None:
+        yield "--overwrite changes nothing: nothing was written"
 
 
 def _choice(dtype: str | None, include: list[str] | None, strip_prefix: str, *, masters: bool) -> Choice:
@@ -137,18 +176,23 @@ def _choice(dtype: str | None, include: list[str] | None, strip_prefix: str, *, 
     return Choice(type_, kinds - {StateKind.PARAMETER}, masters, strip_prefix)
 
 
-def _weighing(weights: str | None, ema: float | None) -> Callable[[int], Weighting]:
+def _weighing(weights: str | None, ema: float | None, checkpoints: int) -> Callable[[int], Weighting]:
+    """The weights, tried at once: what is wrong with them is wrong with the command line."""
     from ckptplan.checkpoint.average.weighting import exponential, given, uniform
 
-    if ema is not None:
-        return lambda checkpoints: exponential(ema, checkpoints)
-    if weights is None:
+    if weights is None and ema is None:
         return uniform
+    option = f"--weights {printable(weights)}" if weights is not None else f"--ema {ema:g}"
     try:
-        values = [float(text) for text in weights.split(",")]
+        values = [float(text) for text in (weights or "1").split(",")]
     except ValueError:
-        raise UsageError(f"--weights {printable(weights)}: not numbers", hint="write 0.5,0.3,0.2") from None
-    return lambda checkpoints: given(values, checkpoints)
+        raise UsageError(f"{option}: not numbers", hint="write 0.5,0.3,0.2") from None
+    try:
+        found = given(values, checkpoints) if ema is None else exponential(ema, checkpoints)
+    except InputError as error:
+        (problem,) = error.problems
+        raise UsageError(f"{option}: {problem.message}", hint=problem.hint) from None
+    return lambda _: found
 
 
 def _bar() -> AbstractContextManager[Callable[[str, int, int], object] | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ckptplan.checkpoint.average.averaging import Checksums
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Format
 from ckptplan.render.schema_parts import MAYBE, SHARE, TEXT, TEXTS, TIME, WHOLE, object_of, or_null
@@ -30,6 +31,8 @@ _TENSOR = {
     "made": {"enum": ["mean", "mean of masters", "from the last", "the same in all"]},
     "relative_displacement": {**or_null(TIME), "description": "from the first to the last, over the norm of the first"},
     "not_finite": {**WHOLE, "description": "numbers that are infinite or NaN, of all checkpoints"},
+    "nan": {**WHOLE, "description": "NaN in the result"},
+    "infinite": {**WHOLE, "description": "infinities in the result"},
 }
 
 
@@ -41,6 +44,10 @@ def average() -> dict[str, Any]:
             "ckptplan": TEXT,
             "written": {**or_null(TEXT), "description": "null: --dry-run"},
             "files": TEXTS,
+            "checksums": {
+                "enum": [str(one) for one in Checksums],
+                "description": "beside the data that was averaged; compared: all of them fit (--crc)",
+            },
             "size_bytes": {**WHOLE, "description": "of the tensors of the result [bytes]"},
             "weighting": {"enum": ["uniform", "given", "exponential"]},
             "checkpoints": {"type": "array", "items": object_of(_CHECKPOINT), "minItems": 2},

@@ -44,6 +44,8 @@ _TENSORS = (
     Column("made", "made", right=False),
     Column("relative_displacement", "moved %", hundredths),
     Column("not_finite", "not finite", whole),
+    Column("nan", "NaN in it", whole),
+    Column("infinite", "infinite in it", whole),
 )
 
 
@@ -95,6 +97,8 @@ def _tensor(one: Ran) -> tuple[Any, ...]:
         made(one),
         moved,
         sum(one.not_finite),
+        one.strange.nan,
+        one.strange.infinite,
     )
 
 
@@ -114,6 +118,7 @@ def average_document(done: Averaged) -> dict[str, Any]:
         "ckptplan": __version__,
         "written": None if done.out is None else str(done.out),
         "files": list(done.files),
+        "checksums": str(done.checksums),
         "size_bytes": done.size_bytes,
         "weighting": done.weighting.name,
         "checkpoints": checkpoint_sheet(done).records(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from ckptplan.render.schemas import output_schema
+from tests.checkpoint.archives.torch_zip import Storage, saved, tensor
 from tests.checkpoint.average.folders import load, save
 from tests.cli.harness import Tell, ckptplan
 
@@ -109,10 +111,10 @@ def test_types_names_and_shards(tell: Tell, run: list[str], tmp_path: Path) -> N
     [
         ([], 2, "nothing says where the mean is to be written"),
         (["--dry-run", "-o", "x"], 2, "--dry-run writes nothing"),
-        (["--dry-run", "--weights", "0.5,0.5"], 1, "2 weights for 3 checkpoints"),
-        (["--dry-run", "--weights", "1,1,1"], 1, "weights sum to 3, not to 1"),
+        (["--dry-run", "--weights", "0.5,0.5"], 2, "--weights 0.5,0.5: 2 weights for 3 checkpoints"),
+        (["--dry-run", "--weights", "1,1,1"], 2, "--weights 1,1,1: weights sum to 3, not to 1"),
         (["--dry-run", "--weights", "a,b,c"], 2, "not numbers"),
-        (["--dry-run", "--ema", "1.5"], 1, "not between 0 and 1"),
+        (["--dry-run", "--ema", "1.5"], 2, "--ema 1.5: a decay of 1.5: not between 0 and 1"),
         (["--dry-run", "--ema", "0.9", "--weights", "1,0,0"], 2, "exclude each other"),
         (["--dry-run", "--dtype", "int8"], 2, "int8"),
         (["--dry-run", "--include", "moments"], 2, "--include moments: never averaged"),
@@ -120,6 +122,12 @@ def test_types_names_and_shards(tell: Tell, run: list[str], tmp_path: Path) -> N
         (["--dry-run", "--include", "random"], 2, "a mean of them belongs to no point of the run"),
         (["--dry-run", "--include", "nonsense"], 2, "nonsense"),
         (["-o", "/nowhere/at/all"], 1, "its folder does not exist"),
+        (["-o", "res.json"], 2, "-o says where the weights go, and they are safetensors"),
+        (["-o", "report.md"], 2, "--format json > FILE"),
+        (["-o", "ck.pt"], 2, "the weights are written as safetensors"),
+        (["-o", "pytorch_model.BIN"], 2, "the weights are written as safetensors"),
+        (["-o", "mean.SafeTensors"], 2, "name a file that ends in .safetensors"),
+        (["--dry-run", "--weights", "nan,1,0"], 2, "--weights nan,1,0: a weight of nan"),
         (["-o", "mean", "--shard-size", "5 s"], 2, "--shard-size 5 s"),
     ],
 )
@@ -157,7 +165,98 @@ def test_a_pipe_gets_no_bar(run: list[str]) -> None:
 
 
 def test_warnings_follow_the_answer(tell: Tell, run: list[str]) -> None:
-    """The same checkpoint twice is averaged, and said."""
+    """The same checkpoint twice is averaged, and said once; a copy of it holds the same parameters."""
     told = tell("average", run[0], run[0], "--dry-run")
     assert told.code == 0
+    assert told.err.count("warning:") == 1
     assert "are the same checkpoint: the mean counts it twice" in " ".join(told.err.split())
+    copy = Path(run[0]).with_name("copy")
+    shutil.copytree(run[0], copy)
+    told = tell("average", run[0], str(copy), "--dry-run")
+    assert told.err.count("warning:") == 1
+    assert "hold the same parameters" in " ".join(told.err.split())
+
+
+def test_a_mean_that_is_not_finite_is_said_and_no_checkpoint_is_called_equal(tell: Tell, tmp_path: Path) -> None:
+    """One NaN in the second of two that are otherwise the same: what the mean holds, where, and from which."""
+    held = {"a.weight": np.ones(5, np.float32), "b.weight": np.ones(5, np.float32)}
+    save(tmp_path / "m0.safetensors", held)
+    held["a.weight"] = np.array([1, 1, np.nan, 1, 1], np.float32)
+    save(tmp_path / "m1.safetensors", held)
+    paths = (str(tmp_path / "m0.safetensors"), str(tmp_path / "m1.safetensors"))
+    for target in (("--dry-run",), ("-o", str(tmp_path / "mean.safetensors"))):
+        told = tell("average", *paths, *target)
+        said = " ".join(told.err.split())
+        assert "warning: the mean holds 1 NaN, in a.weight (of checkpoint 2)" in said
+        assert "hold the same parameters" not in said
+        document = json.loads(tell("average", *paths, *target, "--overwrite", "--format", "json").out)
+        jsonschema.validate(document, output_schema("average"))
+        assert [(one["nan"], one["infinite"]) for one in document["tensors"]] == [(1, 0), (0, 0)]
+    assert np.isnan(load(tmp_path / "mean.safetensors")["a.weight"]).tolist() == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["mean.safetensors", "mean"])
+def test_what_is_there_is_replaced_only_with_overwrite(tell: Tell, run: list[str], tmp_path: Path, name: str) -> None:
+    """A second run refuses the file, or the folder, of the first, and names the option that replaces it."""
+    out = tmp_path / name
+    assert tell("average", *run, "-o", str(out)).code == 0
+    file = out if out.is_file() else out / "model.safetensors"
+    before = file.read_bytes()
+    told = tell("average", *run[:2], "-o", str(out))
+    assert (told.code, "--overwrite" in told.err) == (1, True)
+    assert file.read_bytes() == before
+    assert tell("average", *run[:2], "-o", str(out), "--overwrite").code == 0
+    assert file.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--strip-prefix", "zzz"], "--strip-prefix zzz changes no name; the longest is model.w"),
+        (["--include", "masters"], "--include masters adds nothing: there are no fp32 masters"),
+        (["--include", "buffers"], "--include buffers changes nothing: there are no buffers of a floating type"),
+        (["--no-masters"], "--no-masters changes nothing: there are no fp32 masters"),
+        (["--weights", "0,0.5,0.5"], "checkpoint-9000 has a weight of 0: it is read, and does not count"),
+        (["--shard-size", "1GB"], "--shard-size changes nothing: it is for a folder"),
+        (["--overwrite"], "--overwrite changes nothing: nothing was written"),
+    ],
+)
+def test_options_without_effect_are_said(tell: Tell, run: list[str], arguments: list[str], said: str) -> None:
+    """One warning each; the same command without the option has none."""
+    told = tell("average", *run, "--dry-run", *arguments)
+    assert told.code == 0
+    assert said in " ".join(told.err.split())
+    assert told.err.count("warning:") == 1
+    assert tell("average", *run, "--dry-run", "--strip-prefix", "model.").err == ""
+
+
+def test_changed_data_is_found_by_its_checksum(tell: Tell, tmp_path: Path) -> None:
+    """One bit of a weight in an archive of torch: without --crc it is said that nothing was compared."""
+    paths = []
+    for name in ("a.pt", "b.pt"):
+        weights = {"w": tensor(Storage("float32", "0", 64), (64,), (1,))}
+        (tmp_path / name).write_bytes(saved(weights, {"0": np.full(64, 1.5, np.float32).tobytes()}))
+        paths.append(str(tmp_path / name))
+    told = tell("average", *paths, "--dry-run")
+    assert "checksums were not compared with the data: --crc does, or ckptplan audit --crc" in " ".join(
+        told.out.split()
+    )
+    document = json.loads(tell("average", *paths, "--dry-run", "--crc", "--format", "json").out)
+    jsonschema.validate(document, output_schema("average"))
+    assert document["checksums"] == "compared"
+    data = bytearray((tmp_path / "b.pt").read_bytes())
+    data[data.index(np.full(64, 1.5, np.float32).tobytes()) + 7] ^= 1
+    (tmp_path / "b.pt").write_bytes(data)
+    assert tell("average", *paths, "--dry-run").code == 0
+    told = tell("average", *paths, "-o", str(tmp_path / "mean.safetensors"), "--crc")
+    assert told.code == 1
+    assert "is not what its CRC-32 says" in told.err
+    assert "b.pt" in told.err
+    assert not (tmp_path / "mean.safetensors").exists()
+
+
+def test_files_without_checksums_are_said_where_they_are_asked_for(tell: Tell, run: list[str]) -> None:
+    """Safetensors have none: --crc says so, and nothing is said without it."""
+    said = "the files have no checksums that could be compared"
+    assert said in " ".join(tell("average", *run, "--dry-run", "--crc").out.split())
+    assert "were not compared" not in tell("average", *run, "--dry-run").out

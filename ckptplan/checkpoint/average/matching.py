@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +76,27 @@ def match(manifests: Sequence[Manifest], choice: Choice, labels: Sequence[str]) 
         result += _own_masters(manifests, labels, choice)
     _refuse_nothing(result, choice)
     return result
+
+
+def idle(manifests: Sequence[Manifest], choice: Choice) -> Iterator[str]:
+    """What was asked for without effect on the result, in sentences."""
+    plain = _labels_can_go(manifests)
+    models = [_model(manifest, plain, "") for manifest in manifests]
+    prefix = choice.strip_prefix
+    if prefix and not any(name.startswith(prefix) for model in models for name in model):
+        example = max(models[-1], key=len, default="")
+        yield f"--strip-prefix {printable(prefix)} changes no name; the longest is {printable(example)}"
+    masters = [_masters(manifest, plain, "") for manifest in manifests]
+    if not choice.masters and _use_masters(models, masters, True) == _use_masters(models, masters, False):
+        found = (
+            "fp32 masters of all checkpoints stand for no parameter" if all(masters) else "there are no fp32 masters"
+        )
+        yield f"--no-masters changes nothing: {found}"
+    if K.MASTER in choice.include and not any(masters):
+        yield "--include masters adds nothing: there are no fp32 masters"
+    buffers = [tensor for model in models for tensor in model.values() if tensor.kind is K.BUFFER]
+    if K.BUFFER in choice.include and not any(tensor.dtype in REAL_PARTS for tensor in buffers):
+        yield "--include buffers changes nothing: there are no buffers of a floating type"
 
 
 def _matched(name: str, kind: StateKind, tensors: tuple[Tensor, ...], stored: str, choice: Choice) -> Matched:

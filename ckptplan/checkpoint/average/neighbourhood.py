@@ -12,7 +12,7 @@ al. 2020, ICML). None of this promises a gain for other weights: only evaluating
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from ckptplan.checkpoint.average.weighting import Weighting
 # distance r have a mean whose norm is sqrt(1 - r^2/4) of theirs: at 0.3 it lost 1.1 %, more than layers without a
 # normalisation behind them can be trusted to bear; independent weights are at sqrt(2). A convention, not a law.
 FAR = 0.3
+RELATED = 1.5  # relative displacement from which equal norms, and so weights of one run, are hard to believe
 STRAIGHT = 0.5  # mean cosine from which the way is called one direction: noise about a centre gives at most 0
 HIGH = 0.2  # share of its peak from which a learning rate counts as not decayed: schedules end at 0 to 0.1 of it
 RATES_APART = 2.0  # highest over lowest learning rate
@@ -54,6 +55,8 @@ def neighbourhood(
     labels: Sequence[str],
     steps: Sequence[int | None],
     rates: Sequence[Rate],
+    *,
+    not_compared: Container[int] = (),
 ) -> Neighbourhood:
     """Judge checkpoints by their geometry, their steps and their learning rates.
 
@@ -63,12 +66,14 @@ def neighbourhood(
         As `geometry` takes it, over all elements that are averaged.
     weighting, labels, steps, rates
         Of the K checkpoints, in the order of the run; None: not known.
+    not_compared : container of int
+        Moves whose length of zero says nothing: from the checkpoint of this number, counted from 0, to the next.
     """
     found = geometry(gram, weighting.weights)
     neighbours = tuple(map(Neighbour, labels, steps, rates, weighting.weights))
     warnings = (
         *_order(steps),
-        *_identical(found, labels),
+        *_identical(found, labels, not_compared),
         *_far(found),
         *_direction(found, rates),
         *_different_rates(rates),
@@ -83,21 +88,30 @@ def _order(steps: Sequence[int | None]) -> Iterator[str]:
         yield f"steps are not in the order of the run, which moves assume: {_listed(known)}"
 
 
-def _identical(found: Geometry, labels: Sequence[str]) -> Iterator[str]:
-    for at, (move, one, two) in enumerate(zip(found.moves, labels, labels[1:], strict=False), 1):
-        if move == 0.0:
-            yield f"checkpoints {at} and {at + 1} hold the same parameters: {one}, {two}; the mean counts them twice"
+def _identical(found: Geometry, labels: Sequence[str], not_compared: Container[int]) -> Iterator[str]:
+    for at, (move, one, two) in enumerate(zip(found.moves, labels, labels[1:], strict=False)):
+        if move == 0.0 and at not in not_compared:
+            yield (
+                f"checkpoints {at + 1} and {at + 2} hold the same parameters: {one}, {two}; the mean counts them twice"
+            )
 
 
 def _far(found: Geometry) -> Iterator[str]:
     relative = found.relative_displacement
-    if relative is not None and relative > FAR:
-        lost = 1.0 - max(0.0, 1.0 - relative**2 / 4.0) ** 0.5
-        yield (
-            f"far apart: the last is {relative:.3g} of the norm of the parameters away from the first (above {FAR:g}); "
-            f"the mean of two weights that far apart, equally large, has a norm {100 * lost:.2g} % smaller, and "
-            "nothing says that the loss between them is low"
-        )
+    if relative is None or relative <= FAR:
+        return
+    said = (
+        f"far apart: the last is {_percent(relative)} of the norm of the parameters away from the first "
+        f"(above {100 * FAR:g} %)"
+    )
+    if relative > RELATED:
+        yield f"{said}: of another size, or unrelated; is one of them damaged, or of another run?"
+        return
+    lost = 1.0 - (1.0 - relative**2 / 4.0) ** 0.5
+    yield (
+        f"{said}; the mean of two weights that far apart, equally large, has a norm {100 * lost:.2g} % smaller, and "
+        "nothing says that the loss between them is low"
+    )
 
 
 def _direction(found: Geometry, rates: Sequence[Rate]) -> Iterator[str]:
@@ -144,7 +158,7 @@ def _gaps_of(steps: Sequence[int | None]) -> list[int] | None:
 def _facts(found: Geometry, steps: Sequence[int | None], rates: Sequence[Rate]) -> Iterator[str]:
     relative, wandering = found.relative_displacement, found.wandering
     if relative is not None:
-        yield f"from the first to the last: {relative:.3g} of the norm of the parameters"
+        yield f"from the first to the last: {_percent(relative)} of the norm of the parameters"
     if wandering is not None and len(found.moves) > 1:
         yield (
             f"the way is {wandering:.3g} times as long as that (1 on a straight line, {len(found.moves) ** 0.5:.3g} on "
@@ -155,6 +169,11 @@ def _facts(found: Geometry, steps: Sequence[int | None], rates: Sequence[Rate]) 
     if any(rate.highest is None for rate in rates):
         yield "the learning rates of some checkpoints are not known"
     yield "none of this promises a gain: evaluate the mean"
+
+
+def _percent(share: float) -> str:
+    """As the columns of the table, whose unit it is."""
+    return f"{100 * share:,.0f} %" if 10.0 <= share < 1e7 else f"{100 * share:.3g} %"
 
 
 def _listed(values: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from ckptplan.checkpoint.average.blocks import Block, blocks, number_of_blocks
 from ckptplan.checkpoint.average.filling import BlockSource
 from ckptplan.checkpoint.average.kernel import Kernel, Matrix
 from ckptplan.checkpoint.average.matching import Matched
+from ckptplan.checkpoint.average.strange import NONE, Strange, strange_of
 from ckptplan.checkpoint.dtypes import BITS, size_bytes
 from ckptplan.checkpoint.manifest import Manifest, Shards, Tensor
 from ckptplan.errors import InputError, printable
@@ -40,6 +41,7 @@ class Ran(NamedTuple):
     matched: Matched
     gram: Matrix  # of kernel.Result, summed over its blocks; zeros if it is not averaged
     not_finite: tuple[int, ...]  # infinite or NaN, of each checkpoint
+    strange: Strange  # of the result
     differs: bool  # the checkpoints do not hold the same bytes; told of what is not averaged
 
 
@@ -145,12 +147,16 @@ class _Pass:
         if not matched.averaged:
             out, start = raws[-1], block.start * width
             tensor.compare(raws)
+            tensor.found(strange_of(out, tensor.stored[-1].dtype))
         else:
             out = own.out(size_bytes(matched.dtype, block.elements))
             start = size_bytes(matched.dtype, block.start)
             kernel = own.kernel(tensor.stored[0].dtype, matched.dtype, self._weights)
             with self._computing:
                 result = kernel.mean(raws, None if self._writer is None else out)
+                if any(result.not_finite):  # rare: the result is made for this alone if need be, and looked at
+                    result = kernel.mean(raws, out) if self._writer is None else result
+                    tensor.found(strange_of(out, matched.dtype))
             if result.overflowed:
                 _refuse_overflow(matched, result.overflowed)
             tensor.note(number, result.gram, result.not_finite)
@@ -207,6 +213,7 @@ class _Progressing:
         self._early: dict[int, Matrix] = {}  # of blocks that were done before one in front of them
         self._summed = 0
         self._not_finite = np.zeros(checkpoints, dtype=np.int64)
+        self._strange = NONE
         self._left = 0
         self._differs = False
         self._lock = threading.Lock()
@@ -222,6 +229,12 @@ class _Progressing:
         """Note whether the checkpoints hold the same bytes."""
         if not (raws == raws[-1]).all():
             self._differs = True
+
+    def found(self, strange: Strange) -> None:
+        """Note what a block of the result holds that is not finite."""
+        if strange != NONE:
+            with self._lock:
+                self._strange = self._strange.plus(strange)
 
     def note(self, number: int, gram: Matrix, not_finite: tuple[int, ...]) -> None:
         """Note what a block gave; sums are taken in the order of the blocks, so that they do not depend on threads."""
@@ -239,7 +252,7 @@ class _Progressing:
 
     def ran(self) -> Ran:
         """What became of it."""
-        return Ran(self.matched, self._gram, tuple(self._not_finite.tolist()), self._differs)
+        return Ran(self.matched, self._gram, tuple(self._not_finite.tolist()), self._strange, self._differs)
 
 
 def _bytewise(tensor: Tensor) -> Tensor:

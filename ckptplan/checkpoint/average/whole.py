@@ -7,17 +7,40 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ckptplan.checkpoint.coverage import coverage
-from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest, Tensor
+from ckptplan.checkpoint.formats.dcp.items import check_crc
+from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Tensor
 from ckptplan.errors import InputError, Place, Problem, printable
 
 _MOST = 20
 # Does not concern what is read: nothing is executed, and tensors are matched as they are stored.
 _HARMLESS = frozenset({Flaw.FOREIGN_CODE, Flaw.NOT_RESHARDABLE})
+# None in them, or (the CRC-32C of Orbax) none that are compared here.
+_WITHOUT_CHECKSUMS = frozenset({Format.SAFETENSORS, Format.DCP_SAFETENSORS, Format.TORCH_LEGACY, Format.ORBAX})
 
 
 def refuse_damage(manifest: Manifest, tensors: Sequence[Tensor]) -> None:
     """Raise if a fault of a checkpoint concerns tensors that are to be read; 20 at most, then a count."""
     found = [*_faults(manifest, tensors), *(() if not tensors else _uncovered(manifest, tensors))]
+    _refuse(found, manifest)
+
+
+def refuse_changed(manifest: Manifest, tensors: Sequence[Tensor]) -> None:
+    """Raise if the data of tensors that are to be read is not what the checksums beside it say: all of it is read."""
+    used = _files(manifest, tensors)
+    # Only files that these tensors lie in: those without bytes are passed over.
+    files = tuple(file if file.name in used else file._replace(size_bytes=0) for file in manifest.files)
+    faults = check_crc(manifest._replace(tensors=tuple(tensors), objects=(), files=files))
+    _refuse([_problem(fault, manifest) for fault in faults], manifest)
+
+
+def has_checksums(manifest: Manifest, tensors: Sequence[Tensor]) -> bool:
+    """Whether the data of tensors has checksums that can be compared: archives as torch.save writes them."""
+    if manifest.format in _WITHOUT_CHECKSUMS:
+        return False
+    return any(not name.endswith(".safetensors") for name in _files(manifest, tensors))
+
+
+def _refuse(found: list[Problem], manifest: Manifest) -> None:
     if not found:
         return
     shown = found[:_MOST]
@@ -26,13 +49,17 @@ def refuse_damage(manifest: Manifest, tensors: Sequence[Tensor]) -> None:
     raise InputError(shown)
 
 
+def _problem(fault: Fault, manifest: Manifest) -> Problem:
+    file = manifest.root / printable(fault.file) if fault.file else manifest.root
+    return Problem(fault.message, Place(str(file)), key=fault.key, hint=fault.hint)
+
+
 def _faults(manifest: Manifest, tensors: Sequence[Tensor]) -> Iterator[Problem]:
     keys = {tensor.key for tensor in tensors}
     files = _files(manifest, tensors)
     for fault in manifest.faults:
         if fault.flaw not in _HARMLESS and _concerns(fault, keys, files, listed=bool(manifest.tensors)):
-            file = manifest.root / printable(fault.file) if fault.file else manifest.root
-            yield Problem(fault.message, Place(str(file)), key=fault.key, hint=fault.hint)
+            yield _problem(fault, manifest)
 
 
 def _concerns(fault: Fault, keys: set[str], files: set[str], *, listed: bool) -> bool:

@@ -18,8 +18,9 @@ from ckptplan.checkpoint.average.rates import rate_of
 from ckptplan.checkpoint.average.weighting import given, uniform
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Fault, Flaw, Manifest
+from ckptplan.checkpoint.manifest import Fault, File, Flaw, Manifest
 from ckptplan.errors import InputError
+from tests.checkpoint.archives.torch_zip import Storage, saved, tensor
 from tests.checkpoint.average.folders import load, numpy_type, save, sharded
 from tests.checkpoint.average.test_blocks import flat, grid
 from tests.checkpoint.shared_fixtures import NAMES, folder_of, truth_of, whole
@@ -248,6 +249,58 @@ def test_the_same_checkpoint_twice_and_numbers_that_are_none_are_told(tmp_path: 
     assert "x holds 2 numbers that are infinite or NaN, in b.weight" in done.warnings
     assert done.out is None
     assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("written", [True, False])
+def test_numbers_of_the_mean_that_are_not_finite_are_counted(tmp_path: Path, dtype: str, written: bool) -> None:
+    """NaN and infinities of the result, from which checkpoint, also of buffers that are taken; a dry run says the same.
+
+    An infinity minus itself is no number, so that two of opposite signs give a NaN.
+    """
+    whole = lambda a: ([((0,) * a.ndim, a.shape)], False)  # noqa: E731
+    manifests = []
+    for n, (one, other) in enumerate([(1.0, np.inf), (np.nan, -np.inf), (2.0, 5.0)]):
+        held = {
+            "w": np.array([one, 1.0, 2.0], numpy_type(dtype)),
+            "v": np.array([[3.0, other], [np.inf, 4.0]], numpy_type(dtype)),
+            "fine": np.ones(4, numpy_type(dtype)),
+            "running_var": np.array([n, np.nan if n == 2 else 1.0], numpy_type(dtype)),
+        }
+        manifests.append(sharded(tmp_path / str(n), held, whole, kinds={"running_var": K.BUFFER}))
+    out = tmp_path / "mean.safetensors" if written else None
+    done = average(manifests, out, uniform)
+    assert {one.matched.name: tuple(one.strange) for one in done.ran} == {
+        "w": (1, 0), "v": (1, 1), "fine": (0, 0), "running_var": (1, 0),
+    }  # fmt: skip
+    expected = (
+        "the mean holds 3 NaN and 1 infinity, in w (of checkpoint 2), v (of checkpoints 1, 2, 3), running_var (of "
+        "checkpoint 3)"
+    )
+    assert any(text.startswith(expected) for text in done.warnings)
+    if out is not None:
+        found = load(out)
+        assert sum(int(np.isnan(one.astype(float)).sum()) for one in found.values()) == 3
+        assert sum(int(np.isinf(one.astype(float)).sum()) for one in found.values()) == 1
+
+
+def test_checksums_of_files_with_other_states_are_not_compared(tmp_path: Path) -> None:
+    """Only files are read that hold what is averaged."""
+
+    def file(name: str) -> bytes:
+        weights = {name: tensor(Storage("float32", "0", 8), (8,), (1,))}
+        return saved(weights, {"0": np.full(8, 1.5, np.float32).tobytes()})
+
+    data = bytearray(file("moment"))
+    data[data.index(np.full(8, 1.5, np.float32).tobytes())] ^= 1
+    (tmp_path / "a.pt").write_bytes(file("w"))
+    one = read_manifest(tmp_path / "a.pt")
+    (tmp_path / "moments.pt").write_bytes(data)
+    beside = one._replace(files=(*one.files, File("moments.pt", len(data))))
+    done = average([beside, beside], None, uniform, crc=True)
+    assert done.checksums == "compared"
+    with pytest.raises(InputError, match="is not what its CRC-32 says"):
+        average([read_manifest(tmp_path / "moments.pt")] * 2, None, uniform, crc=True)
 
 
 def test_faults_concern_only_what_is_read(tmp_path: Path) -> None:

@@ -64,8 +64,28 @@ def test_far_apart_is_said_with_the_norm_that_is_lost() -> None:
     """Two independent points at 0.6 of the norm."""
     (said,) = warnings(wandering(0.5))
     relative = float(np.sqrt(gram_of(wandering(0.5))[3, 3] / gram_of(wandering(0.5))[0, 0]))
-    assert f"far apart: the last is {relative:.3g} of the norm" in said
+    assert f"far apart: the last is {100 * relative:.3g} % of the norm" in said
     assert f"{100 * (1 - np.sqrt(1 - relative**2 / 4)):.2g} % smaller" in said
+
+
+def test_a_distance_that_no_weights_of_one_run_have_is_called_damage() -> None:
+    """At 243 times the norm nothing is said of two weights of equal norm, which cannot be that far apart."""
+    points = wandering()
+    points[3] *= 243.0
+    (said,) = warnings(points)
+    relative = float(np.sqrt(gram_of(points)[3, 3] / gram_of(points)[0, 0]))
+    assert f"{100 * relative:,.0f} % of the norm" in said
+    assert "is one of them damaged, or of another run?" in said
+    assert "smaller" not in said
+    assert "e+" not in said
+
+
+def test_the_text_has_the_unit_of_the_table() -> None:
+    """Percent of the norm, in the fact as in the columns."""
+    found = neighbourhood(gram_of(wandering()), uniform(4), "abcd", (1, 2, 3, 4), [DECAYED] * 4)
+    relative = found.geometry.relative_displacement
+    assert relative is not None
+    assert found.facts[0] == f"from the first to the last: {100 * relative:.3g} % of the norm of the parameters"
 
 
 def test_rates_gaps_and_order() -> None:
@@ -90,6 +110,9 @@ def test_equal_checkpoints_and_what_is_unknown() -> None:
     points[2] = points[1]
     (said,) = warnings(points)
     assert said.startswith("checkpoints 2 and 3 hold the same parameters: b, c")
+    rates = [DECAYED] * 4
+    told = neighbourhood(gram_of(points), uniform(4), "abcd", (100, 200, 300, 400), rates, not_compared={1})
+    assert told.warnings == ()
     found = neighbourhood(gram_of(wandering()), uniform(4), "abcd", (1, None, 3, 4), [DECAYED, UNKNOWN] * 2)
     assert "the steps of some checkpoints are not known" in found.facts
     assert "the learning rates of some checkpoints are not known" in found.facts

@@ -8,7 +8,7 @@ from ckptplan.checkpoint.pickles.values import Built
 
 NAMES = (
     "global_step", "global_steps", "step", "iteration", "iter", "current_step", "num_steps", "steps", "n_iter",
-    "num_updates",
+    "num_updates", "iterations",
 )  # fmt: skip
 CONTAINERS = ("train_state", "training_state", "trainer_state", "state", "progress", "train_progress", "meta", "loop")
 _MOST = 2**53

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ckptplan.checkpoint.formats.steps import NAMES
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Object, Source, Tensor
 from ckptplan.errors import InputError
 
-# The last part of a path, the likelier first.
-_STEPS = ("step", "global_step", "global_steps", "current_step", "iteration", "iterations", "iter", "steps")
 _NUMPY = {
     "int32": "<i4", "int64": "<i8", "int16": "<i2", "uint8": "u1", "int8": "i1", "float32": "<f4", "float64": "<f8",
     "uint32": "<u4", "uint64": "<u8", "uint16": "<u2",
@@ -29,7 +28,7 @@ def step_of(tensors: Sequence[Tensor], objects: Sequence[Object], source: Source
     """
     entries: list[Tensor | Object] = [*tensors, *objects]
     progress = [entry for entry in entries if entry.kind is StateKind.PROGRESS]
-    named = [entry for leaf in _STEPS for entry in progress if _leaf(entry) == leaf]
+    named = [entry for name in NAMES for entry in progress if _leaf(entry) == name]
     kept = [tensor for tensor in tensors if tensor.kind is StateKind.OPTIMIZER_STEP][:2]
     tried: list[Tensor | Object] = list(named[:_MOST_TRIES]) or list(kept)
     for entry in tried:
@@ -51,7 +50,8 @@ def whole_number(entry: Tensor | Object, source: Source) -> int | None:
 
 
 def _leaf(entry: Tensor | Object) -> str:
-    return str(entry.path[-1]) if entry.path else entry.key.rpartition(".")[2]
+    """The last part of the name; a flat state dict has the dots within one part of the path."""
+    return str(entry.path[-1] if entry.path else entry.key).rpartition(".")[2]
 
 
 def _element(tensor: Tensor, source: Source) -> int | float | None:

@@ -187,3 +187,9 @@ def test_flat_buckets_of_megatrons_distributed_optimizer(tmp_path):
     ]  # fmt: skip
     assert manifest.faults == check_items(manifest) == check_crc(manifest) == ()
     assert (manifest.step, manifest.world_size) == (1, 2)
+
+
+@pytest.mark.parametrize("key", ["train_state.step", "progress.global_step", "step"])
+def test_the_step_of_a_flat_state_dict(key: str, tmp_path: Path) -> None:
+    """A path of one part with dots in it ends as one of several parts does."""
+    assert saved({"model.w": torch.zeros(3), key: torch.tensor(7)}, tmp_path / "ckpt").step == 7

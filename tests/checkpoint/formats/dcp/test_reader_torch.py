@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest

@@ -76,10 +76,13 @@ def reads_as_json(page: ReshardPage, places: Places | None) -> str:
     names = [file.name for file in page.plan.manifest.files]
     one = page.one_rank
     if one is not None:
-        keys = list(dict.fromkeys(read.key for read in one.reads))
-        number = {key: place for place, key in enumerate(keys)}
+        held = [(part.tensor, shape) for part in page.plan.parts if (shape := part.shape_of(one.rank)) is not None]
+        number = {tensor.key: place for place, (tensor, _) in enumerate(held)}
         columns = {"key": [number[read.key] for read in one.reads], **_columns(one.reads)}
-        return _text({"rank": one.rank, "assumed": one.assumed, "files": names, "keys": keys, "reads": columns})
+        return _text({
+            "rank": one.rank, "assumed": one.assumed, "files": names, "keys": list(number),
+            "dtypes": [tensor.dtype for tensor, _ in held], "shapes": [shape for _, shape in held], "reads": columns,
+        })  # fmt: skip
     if places is None:
         return "null"
     tensors = ",\n".join(_text(_tensor(part, places)) for part in page.plan.parts)
@@ -89,6 +92,7 @@ def reads_as_json(page: ReshardPage, places: Places | None) -> str:
 def _tensor(part: Part, places: Places) -> dict[str, Any]:
     """All reads of one tensor: once for each class of ranks that want the same."""
     reads, shards, tensor = part.reads, part.tensor.shards, part.tensor
+    lying = places.of_all(tensor, reads)
     offsets = shards.item_offsets[reads.rows].tolist()
     columns = {
         "class": reads.classes.tolist(),
@@ -100,7 +104,8 @@ def _tensor(part: Part, places: Places) -> dict[str, Any]:
         "dst": reads.dst.tolist(),
         "length": reads.lengths.tolist(),
         "bytes": (reads.elements * BITS[tensor.dtype] // 8).tolist(),
-        "runs": places.runs_of(tensor, reads),
+        "runs": [one.runs for one in lying],
+        "order": _orders([one.order for one in lying]),
     }
     return {
         "key": tensor.key,
@@ -109,14 +114,20 @@ def _tensor(part: Part, places: Places) -> dict[str, Any]:
         "placements": [str(placement) for placement in part.placements],
         "ranks": part.want.ranks.tolist(),
         "classes": part.want.classes.tolist(),
+        "shapes": part.want.shapes.tolist(),
         "reads": columns,
     }
 
 
-def _columns(reads: Sequence[FileRead]) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {name: [getattr(read, name) for read in reads] for name in _COLUMNS}
+def _columns(reads: Sequence[FileRead]) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: [getattr(read, name) for read in reads] for name in _COLUMNS}
     columns["item_offset"] = [offset if offset >= 0 else None for offset in columns["item_offset"]]
-    return {**columns, "runs": [read.runs for read in reads]}
+    return {**columns, "runs": [read.runs for read in reads], "order": _orders([read.order for read in reads])}
+
+
+def _orders(orders: list[tuple[int, ...] | None]) -> list[tuple[int, ...] | None] | None:
+    """One null where every read is row by row, as nearly always."""
+    return orders if any(order is not None for order in orders) else None
 
 
 def as_lines(document: Mapping[str, Any], more: Mapping[str, str]) -> str:

@@ -128,6 +128,11 @@ def _facts(page: ReshardPage) -> Iterator[str]:
         yield "some items are compressed: of these a range cannot be read, only the whole"
     if page.one_rank is not None and page.one_rank.assumed is not None:
         yield f"places in files are not known for all reads: {printable(page.one_rank.assumed)}"
+    if page.one_rank is not None and any(read.order is not None for read in page.one_rank.reads):
+        yield (
+            "order of axes: what is stored otherwise than row by row comes in this order, axes from the slowest to the "
+            "fastest; those not listed have one element, or the same all along"
+        )
     if plan.left_out:
         first = printable(plan.left_out[0])
         yield f"{quantity(len(plan.left_out), 'tensor')} of single ranks of the old run, such as {first}: not planned"

@@ -38,6 +38,13 @@ _PATTERNS = {
     "the file, each next one `every` bytes further; null: the whole item is read",
     "items": {"type": ["array", "null"], "items": {"type": "array", "items": WHOLE, "minItems": 4, "maxItems": 4}},
 }
+_ORDER = {
+    "anyOf": [{"type": "array", "items": {"anyOf": [_NUMBERS, {"type": "null"}]}}, {"type": "null"}],
+    "description": "of each read, in which order its runs (or the unpacked item, where runs is null) give the elements "
+    "of the box; null, of a read or of all: row by row, the last axis fastest; else the axes of the box from the "
+    "slowest to the fastest: shape the elements as the lengths of these axes and transpose. Axes that are not listed "
+    "have one element, or the same elements all along",
+}
 _COLUMNS = {
     "file": {**_NUMBERS, "description": "index in `files`"},
     "item_offset": {"type": "array", "items": _MAYBE_WHOLE},
@@ -51,13 +58,16 @@ _COLUMNS = {
     "length": {**_BOXES, "description": "size of the box, in elements"},
     "bytes": _NUMBERS,
     "runs": _PATTERNS,
+    "order": _ORDER,
 }
 _OF_RANK = object_of(
     {
         "rank": WHOLE,
-        "assumed": {**or_null(TEXT), "description": "why places in files are not known"},
+        "assumed": {**or_null(TEXT), "description": "why places in files are not known, or are taken for granted"},
         "files": TEXTS,
-        "keys": TEXTS,
+        "keys": {**TEXTS, "description": "tensors of which the rank holds a part, or an empty one"},
+        "dtypes": {**TEXTS, "description": "of each of `keys`"},
+        "shapes": {**_BOXES, "description": "of each of `keys`: what the rank holds"},
         "reads": object_of({"key": {**_NUMBERS, "description": "index in `keys`"}, **_COLUMNS}),
     }
 )
@@ -68,6 +78,7 @@ _TENSOR = {
     "placements": TEXTS,
     "ranks": {**_NUMBERS, "description": "that hold a part"},
     "classes": {**_NUMBERS, "description": "of these ranks; those of one class read the same"},
+    "shapes": {**_BOXES, "description": "of each class: what a rank of it holds"},
     "reads": object_of({"class": _NUMBERS, **_COLUMNS}),
 }
 _OF_ALL = object_of(

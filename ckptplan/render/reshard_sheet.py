@@ -19,6 +19,10 @@ def _box(value: Sequence[int]) -> str:
     return f"[{', '.join(str(number) for number in value)}]"
 
 
+def _order(value: Sequence[int] | None) -> str:
+    return "" if value is None else _box(value)
+
+
 def _place(value: int | None) -> str:
     return "-" if value is None or value < 0 else f"{value:,}"
 
@@ -54,6 +58,7 @@ _READS = (
     Column("run_bytes", "bytes", _place),
     Column("every", "every", _place),
     Column("times", "times", _place),
+    Column("order", "order of axes", _order, right=False, named=True),
     Column("shard", show=None),
     Column("src", show=None),
     Column("bytes", show=None),
@@ -103,12 +108,13 @@ def read_sheet(page: ReshardPage, one: RankReads) -> Sheet:
     hidden = set() if any(row[9] for row in known) else {"every", "times"}
     hidden |= {"item_offset", "item_bytes"} if len(known) == len(rows) else set()
     hidden |= set() if known else {"at", "run_bytes"}
+    hidden |= set() if any(read.order is not None for read in one.reads) else {"order"}
     return Sheet(tuple(c._replace(show=None) if c.key in hidden else c for c in _READS), rows)
 
 
 def _rows(rank: int, read: FileRead, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     item_offset = read.item_offset if read.item_offset >= 0 else None
     head = (rank, read.key, read.dst, read.length, names[read.file], item_offset, read.item_bytes)
-    tail = (read.shard, read.src, read.bytes)
+    tail = (read.order, read.shard, read.src, read.bytes)
     for run in read.runs or ((None, None, None, None),):
         yield (*head, *run, *tail)

@@ -13,9 +13,13 @@ from ckptplan.checkpoint.manifest import UNKNOWN, Ints, Manifest, Raw, Tensor
 from ckptplan.checkpoint.reshard.no_bytes import NoBytes
 from ckptplan.checkpoint.reshard.overlaps import Overlaps
 from ckptplan.checkpoint.reshard.plan import Part, Plan
-from ckptplan.checkpoint.reshard.runs import Run, count_row_major, row_major, runs
+from ckptplan.checkpoint.reshard.runs import Run, count_row_major, order_of, row_major, runs
 from ckptplan.checkpoint.reshard.stored_items import raw_of
 
+_ASSUMED = (
+    "stored shards are not looked into, since they are many or damaged: they are taken to be row-major, and where the "
+    "elements of some lie is not known"
+)
 MOST_LOOKED_INTO = 4_000  # stored items whose own description is read for a summary
 
 
@@ -32,6 +36,14 @@ class FileRead(NamedTuple):
     length: tuple[int, ...]  # elements
     bytes: int  # of the elements
     runs: tuple[Run, ...] | None  # None: only the whole item can be read, or where its elements lie is not known
+    order: tuple[int, ...] | None = None  # of the elements in the runs, as `order_of` has it; None: row by row
+
+
+class Lying(NamedTuple):
+    """Where the elements of one read lie, and in which order."""
+
+    runs: tuple[Run, ...] | None
+    order: tuple[int, ...] | None
 
 
 class Places:
@@ -43,27 +55,30 @@ class Places:
         self._assume = assume or absent
         self._found: dict[tuple[str, int], Raw | None] = {}
         self.assumed = self._assume  # row-major order was taken for granted somewhere
-        self.unknown = "the data files are not here" if absent else None  # why places are not known
+        # Why places are not known, or only taken for granted.
+        self.unknown = "the data files are not here" if absent else _ASSUMED if self._assume else None
         self.packed = False  # some items can be read only whole
 
-    def runs(self, tensor: Tensor, row: int, src: tuple[int, ...], length: tuple[int, ...]) -> tuple[Run, ...] | None:
-        """Runs of one read, None where they are not known or the item is packed."""
+    def of(self, tensor: Tensor, row: int, src: tuple[int, ...], length: tuple[int, ...]) -> Lying:
+        """Runs of one read, None where they are not known or the item is packed; then the order is that within it."""
         raw = self._raw(tensor, row)
-        if raw is None or raw.packed:
-            self.packed |= raw is not None
-            return None
+        if raw is None:
+            return Lying(None, None)
+        if raw.packed:
+            self.packed = True
+            return Lying(None, None if tensor.shards.flat else order_of(raw.strides, length))
         if tensor.shards.flat:
             bits = BITS[raw.dtype]
             raw = raw._replace(offset=raw.offset + src[0] * bits // 8, shape=length, strides=row_major(tensor.shape))
             src = (0,) * len(length)
-        return tuple(runs(raw, src, length))
+        return Lying(tuple(runs(raw, src, length)), order_of(raw.strides, length))
 
-    def runs_of(self, tensor: Tensor, reads: Overlaps) -> list[tuple[Run, ...] | None]:
-        """The runs of many reads of one tensor."""
+    def of_all(self, tensor: Tensor, reads: Overlaps) -> list[Lying]:
+        """The same of many reads of one tensor."""
         if self._assume and (tensor.shards.data_offsets == UNKNOWN).all():
-            return [None] * len(reads.rows)
+            return [Lying(None, None)] * len(reads.rows)
         boxes = zip(reads.rows.tolist(), reads.src.tolist(), reads.lengths.tolist(), strict=True)
-        return [self.runs(tensor, row, tuple(src), tuple(length)) for row, src, length in boxes]
+        return [self.of(tensor, row, tuple(src), tuple(length)) for row, src, length in boxes]
 
     def _raw(self, tensor: Tensor, row: int) -> Raw | None:
         place = (tensor.key, row)
@@ -95,8 +110,8 @@ def part_reads(part: Part, reads: Overlaps, places: Places) -> Iterator[FileRead
     for row, file, item_offset, item_bytes, src, dst, length in zip(*numbers, strict=True):
         place, box = tuple(src), tuple(length)
         size = size_bytes(tensor.dtype, math.prod(box))
-        found = places.runs(tensor, row, place, box)
-        yield FileRead(tensor.key, file, item_offset, item_bytes, row, place, tuple(dst), box, size, found)
+        found = places.of(tensor, row, place, box)
+        yield FileRead(tensor.key, file, item_offset, item_bytes, row, place, tuple(dst), box, size, *found)
 
 
 class RunCounts(NamedTuple):

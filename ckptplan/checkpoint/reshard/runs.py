@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
 
 def runs(raw: Raw, src_offset: Sequence[int], length: Sequence[int]) -> list[Run]:
-    """The runs of one box of a stored shard, in the order of the file, joined where they touch.
+    """The runs of one box of a stored shard, joined where they touch; their elements come as `order_of` says.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def runs(raw: Raw, src_offset: Sequence[int], length: Sequence[int]) -> list[Run
         return []
     bits = BITS[raw.dtype]
     first = raw.offset * 8 + bits * sum(o * s for o, s in zip(src_offset, raw.strides, strict=True))
-    axes = sorted((s * bits, n) for s, n in zip(raw.strides, length, strict=True) if n > 1 and s > 0)
+    axes = [(raw.strides[axis] * bits, length[axis]) for axis in reversed(_slowest_first(raw.strides, length))]
     run, axes = _joined(bits, axes)
     every, times, axes = _repeated(axes)
     patterns = math.prod(n for _, n in axes)
@@ -61,7 +61,22 @@ def runs(raw: Raw, src_offset: Sequence[int], length: Sequence[int]) -> list[Run
     starts = np.array([first // 8], dtype=np.int64)
     for step, count in axes:  # small steps first: the later axis is the outer one
         starts = (np.arange(count, dtype=np.int64)[:, None] * (step // 8) + starts).ravel()
-    return [Run(int(at), run // 8, every // 8, times) for at in np.sort(starts)]
+    return [Run(at, run // 8, every // 8, times) for at in starts.tolist()]
+
+
+def order_of(strides: Sequence[int], length: Sequence[int]) -> tuple[int, ...] | None:
+    """In which order the runs of a box give its elements; None if row by row, as numpy and torch lay a tensor out.
+
+    Else the axes of the box from the slowest to the fastest. Axes of one element are left out, and so are those along
+    which the strides repeat the same element: it comes once.
+    """
+    order = _slowest_first(strides, length)
+    return None if order == [axis for axis, n in enumerate(length) if n > 1] else tuple(order)
+
+
+def _slowest_first(strides: Sequence[int], length: Sequence[int]) -> list[int]:
+    axes = [axis for axis, n in enumerate(length) if n > 1 and strides[axis] > 0]
+    return sorted(axes, key=lambda axis: (-strides[axis], axis))
 
 
 def _refuse_outside(raw: Raw, src_offset: Sequence[int], length: Sequence[int]) -> None:

@@ -189,6 +189,7 @@ def test_a_mean_that_is_not_finite_is_said_and_no_checkpoint_is_called_equal(tel
         said = " ".join(told.err.split())
         assert "warning: the mean holds 1 NaN, in a.weight (of checkpoint 2)" in said
         assert "hold the same parameters" not in said
+        assert told.err.count("warning:") == 1
         document = json.loads(tell("average", *paths, *target, "--overwrite", "--format", "json").out)
         jsonschema.validate(document, output_schema("average"))
         assert [(one["nan"], one["infinite"]) for one in document["tensors"]] == [(1, 0), (0, 0)]

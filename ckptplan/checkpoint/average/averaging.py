@@ -143,8 +143,8 @@ def average(
             *remarks.weightless(weighting, named),
             *twice.values(),
             *remarks.foreign(manifests, named),
-            *remarks.strange(ran),
-            *remarks.doubts(ran, named),
+            *remarks.strange(ran, named),
+            *remarks.doubts(ran),
             *near.warnings,
         ),
     )

@@ -49,7 +49,7 @@ def weightless(weighting: Weighting, labels: Sequence[str]) -> Iterator[str]:
             yield f"{printable(label)} has a weight of 0: it is read, and does not count"
 
 
-def strange(ran: Sequence[Ran]) -> Iterator[str]:
+def strange(ran: Sequence[Ran], labels: Sequence[str]) -> Iterator[str]:
     """That the result is not finite, and whose numbers made it so."""
     found = [one for one in ran if one.strange != NONE]
     if not found:
@@ -57,7 +57,10 @@ def strange(ran: Sequence[Ran]) -> Iterator[str]:
     total = Strange(sum(one.strange.nan for one in found), sum(one.strange.infinite for one in found))
     shown = [f"{printable(one.matched.name)} (of {_sources(one)})" for one in found[:_MOST_NAMED]]
     more = ", ..." if len(found) > _MOST_NAMED else ""
-    yield (f"the mean holds {total.words}, in {', '.join(shown)}{more}; distances and moves leave such elements out")
+    counts = [(label, sum(one.not_finite[at] for one in ran)) for at, label in enumerate(labels)]
+    read = ", ".join(f"{number:,} in {printable(label)}" for label, number in counts if number)
+    averaged = f"; averaged were {read}; distances and moves leave such elements out" if read else ""
+    yield f"the mean holds {total.words}, in {', '.join(shown)}{more}{averaged}"
 
 
 def _sources(one: Ran) -> str:
@@ -100,13 +103,8 @@ def unmatched(manifests: Sequence[Manifest], matched: Sequence[Matched], choice:
         yield f"{len(coarse):,} parameters are averaged as stored: nothing tells which fp32 master is theirs"
 
 
-def doubts(ran: Sequence[Ran], labels: Sequence[str]) -> Iterator[str]:
-    """Numbers and types that a mean may not suit."""
-    for at, label in enumerate(labels):
-        strange = [one.matched.name for one in ran if one.not_finite[at]]
-        if strange:
-            number = sum(one.not_finite[at] for one in ran)
-            yield f"{printable(label)} holds {number:,} numbers that are infinite or NaN, in {_names(strange)}"
+def doubts(ran: Sequence[Ran]) -> Iterator[str]:
+    """Types that a mean may not suit."""
     means = [one.matched for one in ran if one.matched.averaged]
     small = [one.name for one in means if one.tensors[0].dtype.startswith("float8")]
     if small:

@@ -156,6 +156,12 @@ def test_a_text_that_looks_like_records():
     True,
     251,
 )  # two items at one place, of tensors with different numbers of axes
+@example(
+    [(0, 1), (0, 1), (0, 1), (0, 1), (2, 1), (1, 6), (2, 1), (2, 4), (1, 4), (0, 2), (1, 2), (2, 6)],
+    [1, 255, 1, 1 << 47, 1, 0, 1],
+    True,
+    0,
+)  # more than twenty faults of a kind
 def test_irregular_files(tensors, numbers, shuffled, seed):
     """Any numbers, any order of entries, entries missing, doubled or without a tensor: both ways agree, faults too."""
     endless = itertools.cycle(numbers)

@@ -48,7 +48,7 @@ def in_lockstep(data: bytes) -> tuple[DcpMetadata, int]:
 
 
 def _faults(found: tuple[Fault, ...]) -> object:
-    """Faults without order; where there are more of a kind than are told, which ones are told is open: their numbers."""
+    """Faults without order; which ones are told is open where there are more of a kind: their numbers then."""
     if not any(fault.key is None and " more " in fault.message for fault in found):
         return set(found)
     return Counter((fault.flaw, fault.key is None and fault.message) for fault in found)

@@ -16,6 +16,7 @@ from ckptplan.errors import InputError, printable
 
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _REOPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+_EARLY_BYTES = 1 << 26  # written since the system was last told to begin with storing them
 
 
 class SafetensorsWriter:
@@ -64,6 +65,7 @@ class SafetensorsWriter:
         self._covered = {entry.name: _Covered(entry.size_bytes) for entry in listed}
         self._start, self._target, self._handle = len(header), target, -1
         self._aside = beside(target)
+        self._early = _Early()
         self._open = True
         with undone(self.path, self.abort):
             self._begin(header)
@@ -83,7 +85,7 @@ class SafetensorsWriter:
         self._covered[name].add(start_byte, len(view), name)
         at = self._start + self._places[name] + start_byte
         with undone(self.path, self.abort):
-            _write_all(self._stream(), view, at)
+            self._write(view, at)
 
     def finish(self) -> None:
         """All is written: sync, then give the file its name, then sync the folder."""
@@ -118,6 +120,11 @@ class SafetensorsWriter:
         os.ftruncate(self._handle, self.size_bytes)
         _write_all(self._handle, memoryview(header), 0)
 
+    def _write(self, view: memoryview, at: int) -> None:
+        handle = self._stream()
+        _write_all(handle, view, at)
+        self._early.add(handle, at, len(view))
+
     def _stream(self) -> int:
         if not self._open:
             raise OSError(9, "the writer is closed")
@@ -132,6 +139,27 @@ class SafetensorsWriter:
             raise in_the_way(self.path)
         self._aside.replace(self._target)
         sync_folder(self._target.parent)
+
+
+class _Early:
+    """Storing begins while the rest is still being made, so that the sync at the end has little to wait for.
+
+    Linux starts to write out a range that it is told is not needed, without waiting for it, and lets go only of pages
+    that are stored already. Elsewhere the hint does nothing, and the sync does it all.
+    """
+
+    def __init__(self) -> None:
+        self._low, self._high, self._bytes = 0, 0, 0
+
+    def add(self, handle: int, start: int, length: int) -> None:
+        """Note a range that was written; hint once enough have gathered."""
+        self._low = min(self._low, start) if self._bytes else start
+        self._high = max(self._high, start + length)
+        self._bytes += length
+        if self._bytes >= _EARLY_BYTES and hasattr(os, "posix_fadvise"):
+            with suppress(OSError):  # a file system may know no hints
+                os.posix_fadvise(handle, self._low, self._high - self._low, os.POSIX_FADV_DONTNEED)
+            self._high, self._bytes = 0, 0
 
 
 class _Covered:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptplan.checkpoint import writing_places
+from ckptplan.checkpoint import writing, writing_places
 from ckptplan.checkpoint.writing import SafetensorsWriter
 from ckptplan.checkpoint.writing_header import Entry
 from ckptplan.checkpoint.writing_sharded import INDEX, ShardedSafetensorsWriter, cut
@@ -314,3 +314,20 @@ def test_no_tensor_is_cut() -> None:
     sizes = [3, 3, 9, 1, 1, 5]
     parts = cut([Entry(str(n), "uint8", (size,)) for n, size in enumerate(sizes)], 6)
     assert [[entry.size_bytes for entry in part] for part in parts] == [[3, 3], [9], [1, 1], [5]]
+
+
+def test_storing_begins_before_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time enough is written the system is told of a range that holds all of it; the file is the same as ever."""
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(writing, "_EARLY_BYTES", 1000)
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, start, length, hint: told.append((start, start + length)))
+    data = np.random.default_rng(1).bytes(5000)
+    with SafetensorsWriter(tmp_path / "early.safetensors", [Entry("a", "uint8", (5000,))]) as writer:
+        for start in (400, 0, 800, 4000, 1200, 2000):  # 1,200 bytes out of order, then too few, then 3,400 in all
+            end = {800: 1200, 4000: 5000, 1200: 2000, 2000: 4000}.get(start, start + 400)
+            writer.write("a", start, data[start:end])
+        writer.finish()
+    raw = (tmp_path / "early.safetensors").read_bytes()
+    head = len(raw) - 5000
+    assert told == [(head, head + 1200), (head + 4000, head + 5000), (head + 1200, head + 4000)]
+    assert raw[head:] == data

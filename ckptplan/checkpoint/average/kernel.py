@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ckptplan.checkpoint.average.buffers import buffer
 from ckptplan.checkpoint.elements import (
     REAL_PARTS,
     arithmetic,
@@ -79,9 +80,9 @@ class Kernel:
         self._paired = dtype == to == "bfloat16"
         fitting = _PASS_BYTES // (len(weights) * np.dtype(self.type).itemsize)
         self._most = max(1, fitting // _DOT) * _DOT  # elements of one pass
-        self._values = np.empty((len(weights), self._most), dtype=self.type)
-        self._sum = np.empty(self._most, dtype=self.type)
-        self._scratch = np.empty(self._most, dtype=np.uint32)
+        held = buffer((len(weights) + 2) * self._most * np.dtype(self.type).itemsize)
+        rows = held.view(self.type).reshape(-1, self._most)
+        self._values, self._sum, self._scratch = rows[:-2], rows[-2], rows[-1].view(np.uint32)
         self._narrow = can_overflow(dtype, to)
         self._room = self._room_of(self._most)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckptplan.checkpoint.average.blocks import Block, blocks, number_of_blocks
+from ckptplan.checkpoint.average.buffers import buffer
 from ckptplan.checkpoint.average.filling import BlockSource
 from ckptplan.checkpoint.average.kernel import Kernel, Matrix
 from ckptplan.checkpoint.average.matching import Matched
@@ -186,7 +187,7 @@ class _Own:
     def raws(self, checkpoints: int, size: int) -> NDArray[np.uint8]:
         """Room for a block of each checkpoint."""
         if self._raws.size < checkpoints * size:
-            self._raws = np.empty(checkpoints * size, dtype=np.uint8)
+            self._raws = buffer(checkpoints * size)
         return self._raws[: checkpoints * size].reshape(checkpoints, size)
 
     def out(self, size: int) -> NDArray[np.uint8]:

@@ -22,6 +22,7 @@ class Size(NamedTuple):
     most_nodes: int = MOST_NODES
     usual_file: str = "a spec has a few kilobytes"
     usual_nodes: str = "a spec needs a hundred"
+    start: str = "ckptplan spec init prints a spec to start from"  # what to do with an empty one
 
 
 OF_SPEC = Size()
@@ -96,9 +97,7 @@ def parse(text: str, source: Source, size: Size = OF_SPEC) -> tuple[Node, list[P
     except _Stop as stop:
         raise InputError([*builder.problems, stop.problem]) from None
     if builder.root is None:
-        raise InputError(
-            Problem("the file is empty", Place(source.name), hint="ckptplan spec init prints a spec to start from")
-        )
+        raise InputError(Problem("the file is empty", Place(source.name), hint=size.start))
     return builder.root, builder.problems
 
 

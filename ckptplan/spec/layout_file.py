@@ -13,8 +13,9 @@ from ckptplan.spec.document import Size, parse, read_text
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 MOST_BYTES = 64 << 20  # a file that names every key of a large checkpoint
-_SIZE = Size(MOST_BYTES, 2_000_000, "a layout names patterns of keys", "name patterns of keys, not every key")
 _HINT = 'such as {mesh: "fsdp=8,tp=4", placements: {"*.wo.weight": ["S(0)", "S(1)"]}}'
+_USUAL = ("a layout names patterns of keys", "name patterns of keys, not every key")
+_SIZE = Size(MOST_BYTES, 2_000_000, *_USUAL, start=_HINT)
 
 
 def read_layout(data: bytes, file: str) -> Layout:
@@ -37,7 +38,7 @@ def read_layout(data: bytes, file: str) -> Layout:
         problems += [_placed(problem, places, root.place) for problem in error.problems]
     else:
         if not problems:
-            return layout
+            return layout._replace(places=places)
     raise InputError(problems)
 
 

@@ -190,6 +190,25 @@ def test_a_layout_file_says_where_tensors_lie(tell, tmp_path):
     assert f"{path}:3:3" in told.err
 
 
+def test_faults_of_a_layout_file_against_the_checkpoint_have_their_lines(tell, tmp_path):
+    """A cut of axes that are not there once for all tensors of the rule; keys and shapes that differ."""
+    path = tmp_path / "layout.yaml"
+    path.write_text(
+        'mesh: fsdp=2\nplacements:\n  "model.?.weight": ["S(5)"]\n  "model.0.bias": {shape: [4]}\n  nobody: ["R"]\n'
+    )
+    told = tell("reshard", str(WHOLE), "--layout-file", str(path))
+    assert told.code == 1
+    assert f"{path}:4:20: model.0.bias: is [" in told.err
+    assert f"{path}:5:3: nobody: the checkpoint has no tensor of this key" in told.err
+    path.write_text('mesh: fsdp=2\nplacements:\n  "model.?.weight": ["S(5)"]\n')
+    told = tell("reshard", str(WHOLE), "--layout-file", str(path))
+    assert f"{path}:3:3: model.?.weight: axis 5 is cut of a tensor that has 2 axes: 6 tensors, such as" in told.err
+    assert told.err.count("axis 5") == 1
+    path.write_text("mesh: {pp: 2, fsdp: 2}\nlayers_per_stage: [5, 5]\n")
+    told = tell("reshard", str(WHOLE), "--layout-file", str(path))
+    assert "layers_per_stage is without effect: no tensor has a layer number" in told.out
+
+
 def test_without_data_files_the_plan_is_made_of_items(tell, copied):
     """The metadata alone says which items every rank reads, and that places within them are not known."""
     alone = copied("__0_0.distcp", "__1_0.distcp", "__2_0.distcp")

@@ -30,7 +30,7 @@ def test_yaml_and_json_say_the_same() -> None:
         ("*.norm", (Replicate(), Replicate())),
     ]
     same = {"mesh": [4, 2], "names": ["fsdp", "tp"], "placements": {"*.wo.weight": ["S(0)", "S(1)"], "*.norm": None}}
-    assert read_layout(json.dumps(same).encode(), "layout.json") == layout
+    assert read_layout(json.dumps(same).encode(), "layout.json")._replace(places=layout.places) == layout
 
 
 @pytest.mark.skipif(not CASES, reason="the shared fixtures are not here")
@@ -78,7 +78,7 @@ def test_a_key_that_is_given_twice_is_a_fault_beside_the_others() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "empty"),
+        ("", "the file is empty"),
         ("- fsdp=4\n", "not a mapping"),
         ("mesh: [4, 2]\n", "no mesh"),
         ("mesh: fsdp=0\n", "not a number of ranks"),
@@ -96,6 +96,46 @@ def test_a_key_that_is_given_twice_is_a_fault_beside_the_others() -> None:
 def test_what_is_no_layout_is_refused(text: str | bytes, said: str) -> None:
     """Each with a message of its own, and no traceback."""
     assert said in faults(text)[0].message
+
+
+def test_an_empty_file_is_told_what_a_layout_is() -> None:
+    """Not how a spec begins."""
+    assert "placements" in (faults("")[0].hint or "")
+
+
+def test_a_mesh_that_is_none_makes_no_faults_of_placements() -> None:
+    """How many axes there should be is not known then; a text that is no placement is a fault all the same."""
+    found = faults(
+        'mesh: {fsdp: 0, tp: 2}\nplacements:\n  a: ["S(0)", "R"]\n  b: ["S(0)", "Q"]\n  c: ["R", "R", "R"]\n'
+    )
+    assert [(problem.key, problem.place and problem.place.line) for problem in found] == [
+        ("mesh", 1),
+        ("placements.b", 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("mesh: fsdp=2\nlayers_per_stage: [2, 2]\n", 2, "without an axis pp"),
+        ("mesh: fsdp=2\nplacements:\n  a: {stages: 1}\n", 3, "the mesh has no axis pp"),
+        ("mesh: pp=2\nplacements:\n  a: {stages: [0, 2]}\n", 3, "stage 2: the stages are 0 to 1"),
+        ("mesh: {fsdp: 2, foo: 2}\n", 1, "'foo' is no axis of a layout"),
+        ('mesh: fsdp=2\nplacements:\n  "*b": {shape: [3]}\n', 3, "a shape is of one tensor"),
+    ],
+)
+def test_what_would_say_nothing_is_a_fault(text: str, line: int, said: str) -> None:
+    """Stages without a pipeline, an axis that nothing cuts, the shape of a pattern: each with its line."""
+    (only,) = faults(text)
+    assert said in only.message
+    assert only.place is not None
+    assert only.place.line == line
+
+
+def test_an_axis_of_any_name_may_be_cut_by_placements() -> None:
+    """Names are the user's own then."""
+    layout = read_layout(b'mesh: {fsdp: 2, foo: 2}\nplacements: {"*": ["S(0)", "S(1)"]}\n', "layout.yaml")
+    assert layout.mesh == Mesh((2, 2), ("fsdp", "foo"))
 
 
 def test_a_file_that_names_every_key_of_a_large_checkpoint_is_read() -> None:

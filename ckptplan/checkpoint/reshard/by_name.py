@@ -13,7 +13,7 @@ from ckptplan.checkpoint.reshard.names import Name, Side, Where, read_name
 from ckptplan.checkpoint.reshard.placement import PartedShard, Placement, Placements, Replicate, Shard, StridedShard
 from ckptplan.checkpoint.reshard.stages import layers_of_stages, rank_of_stage, stage_of_layer
 from ckptplan.checkpoint.reshard.wanted import Only
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, Problem
 
 
 class Model(NamedTuple):
@@ -120,8 +120,9 @@ def _per_stage(layers: int, layout: Layout) -> tuple[tuple[int, ...], tuple[str,
     given = layout.layers_per_stage
     if given:
         if layers and sum(given) != layers:
-            raise InputError(f"layers_per_stage adds up to {sum(given):,}, and the checkpoint has {layers:,} layers")
-        return given, ()
+            said = f"adds up to {sum(given):,}, and the checkpoint has {layers:,} layers"
+            raise InputError(Problem(said, layout.place("layers_per_stage"), key="layers_per_stage"))
+        return given, () if layers else ("layers_per_stage is without effect: no tensor has a layer number",)
     if stages == 1 or not layers:
         return (layers,) + (0,) * (stages - 1), ()
     shares = layers_of_stages(layers, stages)

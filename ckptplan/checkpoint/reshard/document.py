@@ -8,7 +8,17 @@ from functools import partial
 from typing import Any
 
 from ckptplan.checkpoint.manifest import Mesh
-from ckptplan.checkpoint.reshard.layout import ALIASES, MOST_AXES, MOST_RANKS, Layout, Rule, parse_layout
+from ckptplan.checkpoint.reshard.layout import (
+    ALIASES,
+    AXES,
+    MOST_AXES,
+    MOST_RANKS,
+    Layout,
+    Rule,
+    is_pattern,
+    parse_layout,
+    unknown_axis,
+)
 from ckptplan.checkpoint.reshard.placement import Placements, Replicate, parse_placement
 from ckptplan.errors import InputError, Problem
 
@@ -31,9 +41,12 @@ def layout_of(document: Mapping[str, Any]) -> Layout:
     for key in document:
         if key not in _KEYS:
             faults.add(str(key), "is not known here", f"one of {', '.join(_KEYS)}")
-    mesh = faults.tried("mesh", lambda: _mesh(document), Mesh((1,), ("fsdp",)))
+    mesh: Mesh | None = faults.tried("mesh", lambda: _mesh(document), None)
     stages = _numbers(document.get("layers_per_stage", ()), "layers_per_stage", faults, 0)
-    if stages and len(stages) % max(1, dict(zip(mesh.names, mesh.shape, strict=True)).get("pp", 1)):
+    pipeline = 1 if mesh is None else dict(zip(mesh.names, mesh.shape, strict=True)).get("pp", 0)
+    if stages and not pipeline:
+        faults.add("layers_per_stage", "says nothing without an axis pp of the mesh", "mesh: {pp: 2, fsdp: 8}")
+    elif stages and len(stages) % pipeline:
         faults.add("layers_per_stage", f"has {len(stages)} stages, which pp does not divide")
     entries = document.get("placements", {})
     if not isinstance(entries, Mapping):
@@ -45,8 +58,32 @@ def layout_of(document: Mapping[str, Any]) -> Layout:
         for key, entry in entries.items()
         if isinstance(entry, Mapping) and "shape" in entry
     )
+    for key, _ in shapes:
+        if is_pattern(key):
+            faults.add(f"placements.{key}.shape", "a shape is of one tensor, and this is a pattern", "name the key")
+    if mesh is not None:
+        _check_stages(rules, len(stages) or pipeline, faults)
+        _check_axes(rules, mesh, faults)
     faults.end()
+    mesh = mesh or Mesh((1,), ("fsdp",))  # which is a fault
     return Layout(mesh, rules, stages, shapes, text=_text(mesh))
+
+
+def _check_stages(rules: tuple[Rule, ...], stages: int, faults: _Faults) -> None:
+    """Stages of a rule must be stages of the pipeline."""
+    for rule in rules:
+        if rule.stages and max(rule.stages) >= stages:
+            there = f"the stages are 0 to {stages - 1}" if stages else "the mesh has no axis pp"
+            faults.add(f"placements.{rule.pattern}.stages", f"stage {max(rule.stages)}: {there}", "[0]")
+
+
+def _check_axes(rules: tuple[Rule, ...], mesh: Mesh, faults: _Faults) -> None:
+    """An axis with a name of its own cuts only what a rule says."""
+    for axis, (name, size) in enumerate(zip(mesh.names, mesh.shape, strict=True)):
+        cut = any(rule.placements and not isinstance(rule.placements[axis], Replicate) for rule in rules)
+        if size > 1 and name not in AXES and not cut:
+            fault = unknown_axis(name)
+            faults.add("mesh", f"{fault.message}, and no placement cuts along it", fault.hint)
 
 
 class _Faults:
@@ -100,7 +137,7 @@ def _mesh(document: Mapping[str, Any]) -> Mesh:
     return Mesh(tuple(written), known)
 
 
-def _rule(key: str, entry: Any, mesh: Mesh, faults: _Faults) -> Rule:
+def _rule(key: str, entry: Any, mesh: Mesh | None, faults: _Faults) -> Rule:
     at = f"placements.{key}"
     if not isinstance(entry, Mapping):
         return Rule(key, _placements(entry, mesh, at, faults))
@@ -112,12 +149,14 @@ def _rule(key: str, entry: Any, mesh: Mesh, faults: _Faults) -> Rule:
     return Rule(key, placements, None if stages is None else _numbers(stages, f"{at}.stages", faults, 0))
 
 
-def _placements(entry: Any, mesh: Mesh, at: str, faults: _Faults) -> Placements:
-    whole: Placements = (Replicate(),) * len(mesh.shape)
+def _placements(entry: Any, mesh: Mesh | None, at: str, faults: _Faults) -> Placements:
+    axes = 0 if mesh is None else len(mesh.shape)
+    whole: Placements = (Replicate(),) * axes
     if entry is None:
         return whole
-    if not isinstance(entry, list | tuple) or len(entry) != len(mesh.shape):
-        faults.add(at, f"needs one placement for each axis of the mesh ({', '.join(mesh.names)})", '"S(0)" or "R"')
+    if not isinstance(entry, list | tuple) or (mesh is not None and len(entry) != axes):
+        names = "" if mesh is None else f" ({', '.join(mesh.names)})"
+        faults.add(at, f"needs one placement for each axis of the mesh{names}", '"S(0)" or "R"')
         return whole
     return tuple(faults.tried(at, partial(parse_placement, str(text)), Replicate()) for text in entry)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ckptplan.checkpoint.manifest import Mesh
 from ckptplan.checkpoint.reshard.placement import Placements
-from ckptplan.errors import InputError, Problem
+from ckptplan.errors import InputError, Place, Problem
 
 MOST_RANKS = 1 << 18
 MOST_AXES = 8  # of a mesh
@@ -43,6 +44,11 @@ class Layout(NamedTuple):
     layers_per_stage: tuple[int, ...] = ()
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()  # that the run which loads expects
     text: str = ""  # as asked for
+    places: Mapping[str, Place] | None = None  # of the keys of a layout file: placements.*.wq.weight, layers_per_stage
+
+    def place(self, key: str) -> Place | None:
+        """Where a file has a key."""
+        return None if self.places is None else self.places.get(key)
 
     @property
     def ranks(self) -> int:
@@ -59,6 +65,11 @@ class Layout(NamedTuple):
         return 1 if axis is None else self.mesh.shape[axis]
 
 
+def is_pattern(text: str) -> bool:
+    """Whether a rule names more than one key. Brackets are part of names."""
+    return "*" in text or "?" in text
+
+
 def parse_layout(text: str) -> Layout:
     """A layout from a short text: ``fsdp=4``, ``fsdp=2,tp=2``, ``pp=2,fsdp=2``, ``replicate=2,fsdp=4``, ``960``.
 
@@ -71,7 +82,7 @@ def parse_layout(text: str) -> Layout:
         name, _, number = (word.strip() for word in part.partition("="))
         axis = ALIASES.get(name, name)
         if axis not in AXES:
-            problems.append(_unknown(name))
+            problems.append(unknown_axis(name))
         elif axis in sizes:
             problems.append(Problem(f"the layout has {axis} twice", hint=_twice(axis)))
         elif (size := _positive(number)) is None:
@@ -92,7 +103,8 @@ def _positive(number: str) -> int | None:
     return int(digits) if whole and int(digits) > 0 else None
 
 
-def _unknown(name: str) -> Problem:
+def unknown_axis(name: str) -> Problem:
+    """The fault of a name that no axis has."""
     near = difflib.get_close_matches(name, (*AXES, *ALIASES), n=1)
     hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(AXES)}, as in pp=2,fsdp=8,tp=4"
     return Problem(f"{name[:40]!r} is no axis of a layout", hint=hint)

@@ -12,7 +12,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Manifest, Tensor
 from ckptplan.checkpoint.reshard.by_name import by_name, model_of
 from ckptplan.checkpoint.reshard.following import follow
-from ckptplan.checkpoint.reshard.layout import Layout, Rule
+from ckptplan.checkpoint.reshard.layout import Layout, Rule, is_pattern
 from ckptplan.checkpoint.reshard.placement import Placements, Replicate
 from ckptplan.checkpoint.reshard.stages import rank_of_stage
 from ckptplan.checkpoint.reshard.wanted import Only
@@ -23,7 +23,10 @@ SHARDED = frozenset({
     StateKind.OTHER,
 })  # fmt: skip
 
+_CUT = "parameters and state of their shape"
 _UNLIKE = frozenset({StateKind.OTHER, StateKind.EMA})  # without a parameter to follow
+
+_COPIES = ("replicate", "cp")  # axes of copies, as asked for
 
 _ByName = Callable[[str, tuple[int, ...]], tuple[Placements, Only, bool]]
 
@@ -34,6 +37,7 @@ class Placed(NamedTuple):
     tensor: Tensor
     placements: Placements
     only: Only = ()
+    rule: str | None = None  # pattern of the rule that gave the placements
 
 
 class Placing(NamedTuple):
@@ -62,7 +66,7 @@ def place(manifest: Manifest, layout: Layout) -> Placing:
         if not sure:
             unknown.append(tensor.key)
     left_out = tuple(tensor.key for tensor in manifest.tensors if _of_one_rank(tensor))
-    return Placing(tuple(placed), left_out, (*_unknown(unknown), *model.remarks, *rules.idle()))
+    return Placing(tuple(placed), left_out, (*_unknown(unknown), *model.remarks, *rules.idle(), *_idle(placed, layout)))
 
 
 def _of_one_rank(tensor: Tensor) -> bool:
@@ -75,7 +79,8 @@ class _Rules:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self._exact: dict[str, tuple[int, Rule]] = {}
         self._patterns: list[tuple[int, re.Pattern[str], Rule]] = []
-        self._used: set[str] = set()
+        self._fitting: set[str] = set()
+        self.used: set[str] = set()  # that placed a tensor
         for number, rule in enumerate(rules):
             if is_pattern(rule.pattern):
                 translated = fnmatch.translate(rule.pattern.replace("[", "[[]"))
@@ -94,18 +99,17 @@ class _Rules:
                 break
         if found is None:
             return None
-        self._used.add(found[1].pattern)
+        self._fitting.add(found[1].pattern)
         return found[1]
 
     def idle(self) -> tuple[str, ...]:
         """Said of patterns that place nothing."""
-        idle = [rule.pattern for _, _, rule in self._patterns if rule.pattern not in self._used]
-        return (f"places no tensor: {', '.join(idle[:5])}{', ...' * (len(idle) > 5)}",) if idle else ()
-
-
-def is_pattern(text: str) -> bool:
-    """Whether a rule names more than one key. Brackets are part of names."""
-    return "*" in text or "?" in text
+        rules = [rule for _, _, rule in self._patterns if rule.pattern not in self.used]
+        idle = [rule.pattern for rule in rules if rule.pattern not in self._fitting]
+        cuts = [rule for rule in rules if any(not isinstance(one, Replicate) for one in rule.placements or ())]
+        vain = [rule.pattern for rule in cuts if rule.pattern in self._fitting]
+        said = ((idle, "places no tensor"), (vain, f"cuts no tensor, since a pattern cuts {_CUT} only: name the key"))
+        return tuple(f"{what}: {', '.join(names[:5])}{', ...' * (len(names) > 5)}" for names, what in said if names)
 
 
 def _placed(
@@ -118,20 +122,23 @@ def _placed(
     whole: Placements = (Replicate(),) * len(layout.mesh.shape)
     on_mesh = tensor.kind in SHARDED and bool(tensor.shape)
     named = own is not None and not is_pattern(own.pattern)
+    rule: Rule | None = None
     if own is not None and own.placements is not None and (on_mesh or named):
-        placements, sure = own.placements, True
+        placements, sure, rule = own.placements, True, own
         if not named:
             placements = follow(tensor.key, tensor.shape, shape, placements)
     elif not on_mesh or (tensor.kind in _UNLIKE and not tensor.parameter):
         placements, sure = whole, True
     else:
-        given = of_parameter.placements if of_parameter is not None else None
+        rule = of_parameter if of_parameter is not None and of_parameter.placements is not None else None
+        given = None if rule is None else rule.placements
         placements = follow(tensor.key, tensor.shape, shape, given if given is not None else default)
         sure = sure or given is not None
-    stages = next((rule.stages for rule in (own, of_parameter) if rule is not None and rule.stages is not None), None)
-    if stages is not None:
-        only = _on_stages(only, layout, stages)
-    return Placed(tensor, placements, only), sure
+    staged = next((one for one in (own, of_parameter) if one is not None and one.stages is not None), None)
+    if staged is not None and staged.stages is not None:
+        only = _on_stages(only, layout, staged.stages)
+    rules.used |= {one.pattern for one in (rule, staged) if one is not None}
+    return Placed(tensor, placements, only, None if rule is None else rule.pattern), sure
 
 
 def _on_stages(only: Only, layout: Layout, stages: tuple[int, ...]) -> Only:
@@ -140,6 +147,20 @@ def _on_stages(only: Only, layout: Layout, stages: tuple[int, ...]) -> Only:
         return only
     places = tuple(sorted({rank_of_stage(stage, layout.mesh.shape[axis]) for stage in stages}))
     return (*((other, where) for other, where in only if other != axis), (axis, places))
+
+
+def _idle(placed: list[Placed], layout: Layout) -> tuple[str, ...]:
+    """Axes of the mesh along which nothing is cut or placed: said, since one would not ask for copies so."""
+    seen = {(one.placements, one.only) for one in placed}
+    cut = {axis for placements, _ in seen for axis, one in enumerate(placements) if not isinstance(one, Replicate)}
+    cut |= {axis for _, only in seen for axis, _ in only}
+    names = zip(layout.mesh.names, layout.mesh.shape, strict=True)
+    idle = [
+        f"{name} {size:,}"
+        for axis, (name, size) in enumerate(names)
+        if size > 1 and axis not in cut and name not in _COPIES
+    ]
+    return tuple(f"{one} cuts no tensor: ranks along it are copies of each other" for one in idle)
 
 
 def _unknown(keys: list[str]) -> tuple[str, ...]:

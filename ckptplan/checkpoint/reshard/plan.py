@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Tensor
 from ckptplan.checkpoint.reshard.boxes import unloadable
-from ckptplan.checkpoint.reshard.layout import Layout
+from ckptplan.checkpoint.reshard.layout import Layout, is_pattern
 from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of_shards, hole, overlaps, stored_boxes
 from ckptplan.checkpoint.reshard.placement import Placements
-from ckptplan.checkpoint.reshard.placing import Placed, is_pattern, place
+from ckptplan.checkpoint.reshard.placing import Placed, place
 from ckptplan.checkpoint.reshard.totals import Totals, totals_of
 from ckptplan.checkpoint.reshard.wanted import Wanted, wanted
 from ckptplan.errors import InputError, Problem
@@ -62,21 +62,21 @@ def plan(manifest: Manifest, layout: Layout) -> Plan:
     _refuse(manifest)
     _raise(_unfit(manifest, layout))
     placing = place(manifest, layout)
-    shared: dict[object, _Found | str] = {}
+    shared: dict[object, _Found | _Fault] = {}
     copied: list[str] = []
     parts: list[Part] = []
-    problems: list[Problem] = []
+    faults: list[tuple[Placed, _Fault]] = []
     for placed in placing.placed:
         key = geometry(placed)
         if key not in shared:
             shared[key] = _planned(placed, layout)
         found = shared[key]
-        if isinstance(found, str):
-            problems.append(Problem(found, key=placed.tensor.key))
+        if isinstance(found, _Fault):
+            faults.append((placed, found))
         else:
             parts.append(Part(placed.tensor, placed.placements, found.want, found.reads))
             copied += [placed.tensor.key] * found.copies
-    _raise(problems)
+    _raise(_told(faults, layout))
     totals = totals_of(layout.ranks, len(manifest.files), [(part.tensor, part.want, part.reads) for part in parts])
     return Plan(manifest, layout, tuple(parts), totals, placing.left_out, (*placing.remarks, *_copies(copied)))
 
@@ -97,25 +97,53 @@ class _Found(NamedTuple):
     copies: bool
 
 
-def _planned(placed: Placed, layout: Layout) -> _Found | str:
+class _Fault(NamedTuple):
+    """Why there is no plan of a tensor."""
+
+    message: str
+    of_layout: bool = False  # else of what is stored
+
+
+def _planned(placed: Placed, layout: Layout) -> _Found | _Fault:
     tensor, placements = placed.tensor, placed.placements
     shape, shards = tensor.shape, tensor.shards
     if max(tensor.elements, *shape, 0) >= MOST_ELEMENTS:
-        return f"a tensor of shape {shape} is beyond all measure"
+        return _Fault(f"a tensor of shape {shape} is beyond all measure")
     try:
         reason = unloadable(shape, placements, layout.mesh)
         if reason is not None:
-            return f"torch would not load this: {reason}"
+            return _Fault(f"torch would not load this: {reason}", of_layout=True)
         want = wanted(shape, placements, layout.mesh, placed.only)
+    except InputError as error:
+        return _Fault(error.problems[0].message, of_layout=True)
+    try:
         stored = stored_boxes(shape, shards)
         reason = fault_of_shards(shape, shards, stored)
         if reason is not None:
-            return reason
+            return _Fault(reason)
         reads = overlaps(shape, shards, stored, want)
     except InputError as error:
-        return error.problems[0].message
+        return _Fault(error.problems[0].message)
     reason = hole(shards, want, reads)
-    return _Found(want, reads, stored.copies) if reason is None else reason
+    return _Found(want, reads, stored.copies) if reason is None else _Fault(reason)
+
+
+def _told(faults: Sequence[tuple[Placed, _Fault]], layout: Layout) -> list[Problem]:
+    """One problem for each tensor, but one for all that a rule of the layout misplaces in the same way."""
+    problems: list[Problem] = []
+    misplaced: dict[tuple[str, str], list[Placed]] = {}
+    for placed, fault in faults:
+        if fault.of_layout and placed.rule is not None:
+            misplaced.setdefault((placed.rule, fault.message), []).append(placed)
+        else:
+            problems.append(Problem(fault.message, key=placed.tensor.key))
+    for (rule, message), some in misplaced.items():
+        first = some[0]
+        many = f"{len(some):,} tensors, such as {first.tensor.key}" if len(some) > 1 else first.tensor.key
+        key = f"placements.{rule}"
+        hint = f"of shape {list(first.tensor.shape)}, placed as {', '.join(map(str, first.placements))}"
+        problems.append(Problem(f"{message}: {many}", layout.place(key), key=rule, hint=hint))
+    return problems
 
 
 def _refuse(manifest: Manifest) -> None:
@@ -141,25 +169,26 @@ def _unfit(manifest: Manifest, layout: Layout) -> list[Problem]:
     """Keys that the layout names and the checkpoint does not have, and shapes that differ."""
     shapes = {tensor.key: tensor.shape for tensor in manifest.tensors}
     problems = [
-        _missing(rule.pattern, shapes)
+        _missing(rule.pattern, shapes, layout)
         for rule in layout.rules
         if not is_pattern(rule.pattern) and rule.pattern not in shapes
     ]
+    named = {rule.pattern for rule in layout.rules}
     for key, shape in layout.shapes:
+        if key not in shapes and key in named:
+            continue  # said already
         if key not in shapes:
-            problems.append(_missing(key, shapes))
+            problems.append(_missing(key, shapes, layout))
         elif shapes[key] != shape:
-            problems.append(
-                Problem(f"is {list(shapes[key])} in the checkpoint and {list(shape)} in the layout", key=key)
-            )
+            said = f"is {list(shapes[key])} in the checkpoint and {list(shape)} in the layout"
+            problems.append(Problem(said, layout.place(f"placements.{key}.shape"), key=key))
     return problems
 
 
-def _missing(key: str, shapes: dict[str, tuple[int, ...]]) -> Problem:
+def _missing(key: str, shapes: dict[str, tuple[int, ...]], layout: Layout) -> Problem:
     near = difflib.get_close_matches(key, shapes, n=1) if len(shapes) <= 10_000 else []
-    return Problem(
-        "the checkpoint has no tensor of this key", key=key, hint=f"the nearest is {near[0]}" if near else None
-    )
+    hint = f"the nearest is {near[0]}" if near else None
+    return Problem("the checkpoint has no tensor of this key", layout.place(f"placements.{key}"), key=key, hint=hint)
 
 
 def _raise(problems: Sequence[Problem]) -> None:

@@ -19,7 +19,10 @@ from ckptplan.errors import InputError
         ({"mesh": "tp=2,fsdp=4"}, Mesh((4, 2), ("fsdp", "tp"))),
         ({"mesh": 960}, Mesh((960,), ("fsdp",))),
         ({"mesh": {"tp": 2, "dp_shard": 4}}, Mesh((2, 4), ("tp", "fsdp"))),
-        ({"mesh": [2, 3], "names": ["dp_replicate", "mine"]}, Mesh((2, 3), ("replicate", "mine"))),
+        (
+            {"mesh": [2, 3], "names": ["dp_replicate", "mine"], "placements": {"*": ["R", "S(0)"]}},
+            Mesh((2, 3), ("replicate", "mine")),
+        ),
     ],
 )
 def test_a_mesh_is_a_text_a_mapping_or_a_list(document: dict[str, Any], mesh: Mesh) -> None:

@@ -10,6 +10,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Tensor
 from ckptplan.checkpoint.reshard.document import layout_of
 from ckptplan.checkpoint.reshard.placing import Placing, place
+from ckptplan.errors import InputError, Place
 from tests.checkpoint.reshard.from_truth import Shard, manifest, shards
 
 
@@ -92,9 +93,26 @@ def test_brackets_of_a_pattern_are_no_classes_of_characters() -> None:
 
 def test_a_pattern_that_places_nothing_is_remarked() -> None:
     """A misspelt one, or one behind another that takes all."""
-    assert placed(mesh=2, placements={"*.wz.*": ["R"], "*.wq.*": ["R"]}).remarks == ("places no tensor: *.wz.*",)
-    assert placed(mesh=2, placements={"*": ["R"], "*.wq.*": ["S(0)"]}).remarks == ("places no tensor: *.wq.*",)
+    copies = "fsdp 2 cuts no tensor: ranks along it are copies of each other"
+    found = placed(mesh=2, placements={"*.wz.*": ["R"], "*.wq.*": ["R"]})
+    assert found.remarks == ("places no tensor: *.wz.*", copies)
+    found = placed(mesh=2, placements={"*": ["R"], "*.wq.*": ["S(0)"]})
+    assert found.remarks == ("places no tensor: *.wq.*", copies)
     assert placed(mesh=2, placements={"*.wq.*": ["S(0)"], "*": ["R"]}).remarks == ()
+
+
+def test_a_pattern_whose_cuts_are_not_made_is_remarked() -> None:
+    """It fits steps and buffers only, which are whole; one that says so is right."""
+    (remark,) = placed(mesh=2, placements={"*.step": ["S(0)"], "*inv_freq": ["R"]}).remarks
+    assert remark.startswith("cuts no tensor, since a pattern cuts parameters and state of their shape only")
+    assert remark.endswith(": *.step")
+
+
+def test_an_axis_that_cuts_nothing_is_remarked() -> None:
+    """Experts are asked to be cut where there are none; copies that are asked for are no remark."""
+    assert placed(mesh="fsdp=2,ep=4").remarks == ("ep 4 cuts no tensor: ranks along it are copies of each other",)
+    assert placed(mesh="replicate=2,fsdp=2,cp=2,tp=2").remarks == ()
+    assert not any("cuts no tensor" in remark for remark in placed(mesh="pp=2,fsdp=2").remarks)
 
 
 def test_stages_of_a_rule_hold_for_the_state_too() -> None:
@@ -105,6 +123,17 @@ def test_stages_of_a_rule_hold_for_the_state_too() -> None:
     assert [one.only for one in found.placed] == [((0, (1,)),)] * 5 + [((0, (0,)),), (), ((0, (0,)),)]
     assert texts(found)[0] == "R S(0)"
     assert texts(found)[7] == "R S(0)"
+
+
+def test_layers_per_stage_that_do_not_add_up_are_refused_with_their_place() -> None:
+    """The tensors have one layer."""
+    layout = layout_of({"mesh": "pp=2,fsdp=2", "layers_per_stage": [5, 5]})
+    at = Place("layout.yaml", 2, 1)
+    with pytest.raises(InputError) as error:
+        place(manifest(TENSORS), layout._replace(places={"layers_per_stage": at}))
+    (only,) = error.value.problems
+    assert (only.place, only.key) == (at, "layers_per_stage")
+    assert only.message == "adds up to 10, and the checkpoint has 1 layers"
 
 
 def test_state_goes_to_the_stage_of_its_parameter() -> None:

@@ -10,7 +10,7 @@ from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Tensor
 from ckptplan.checkpoint.reshard.document import layout_of
 from ckptplan.checkpoint.reshard.layout import parse_layout
 from ckptplan.checkpoint.reshard.plan import Plan, plan
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, Place
 from tests.checkpoint.reshard.following_plans import loaded, numbered, saved_flat, stored_arrays
 from tests.checkpoint.reshard.from_truth import Shard, manifest, shards
 
@@ -139,6 +139,27 @@ def test_axes_beyond_the_tensor_are_refused_by_key() -> None:
     with pytest.raises(InputError) as error:
         plan(manifest([boxed((8,), Shard((0,), (8,), 0))]), layout_of({"mesh": 2, "placements": {"w": ["S(1)"]}}))
     assert (error.value.problems[0].key, "axis 1 is cut" in error.value.problems[0].message) == ("w", True)
+
+
+def test_what_a_rule_misplaces_is_one_fault_with_its_place() -> None:
+    """Three tensors that a pattern cuts along an axis that they do not have, and where the file says so."""
+    layout = layout_of({"mesh": 2, "placements": {"*.wq": ["S(5)"], "*": ["S(0)"]}})
+    place = Place("layout.yaml", 3, 3)
+    tensors = [rows(8, 2, f"{n}.{name}") for n in range(3) for name in ("wq", "wo")]
+    with pytest.raises(InputError) as error:
+        plan(manifest(tensors, 2), layout._replace(places={"placements.*.wq": place}))
+    (only,) = error.value.problems
+    assert only.message == "axis 5 is cut of a tensor that has 2 axes: 3 tensors, such as 0.wq"
+    assert (only.place, only.key, only.hint) == (place, "*.wq", "of shape [8, 4], placed as S(5)")
+
+
+def test_holes_are_told_for_each_tensor_whatever_rule_placed_them() -> None:
+    """They are faults of what is stored."""
+    layout = layout_of({"mesh": 2, "placements": {"*": ["S(0)"]}})
+    holes = [boxed((8, 4), Shard((0, 0), (4, 4), 0), key=f"w{n}") for n in range(2)]
+    with pytest.raises(InputError) as error:
+        plan(manifest(holes), layout)
+    assert [problem.key for problem in error.value.problems] == ["w0", "w1"]
 
 
 def test_keys_of_the_layout_that_are_not_there_and_other_shapes_are_refused_together() -> None:

@@ -40,6 +40,7 @@ def extract_document(done: Extracted, manifest: Manifest, source: str, tensors: 
         "output": str(done.path),
         "size_bytes": done.size_bytes,
         "tensors": extract_sheet(tensors).records(),
+        "checksums": {"files_compared": done.compared, "files_without": list(done.without_checksums)},
         "shared": [list(pair) for pair in done.shared],
     }
 
@@ -60,7 +61,18 @@ def _answer(done: Extracted, manifest: Manifest, source: str) -> str:
     return f"{printable(str(done.path))}: {what}, from {printable(source)} ({manifest.format}{step})"
 
 
+def _checksums(done: Extracted) -> str:
+    none = f"{', '.join(printable(ending) for ending in done.without_checksums)} files have no checksums"
+    if not done.compared and not done.without_checksums:
+        return "no elements were read, and no checksums compared"
+    if not done.compared:
+        return f"no checksums were compared: {none}; a flipped bit in them may go unseen"
+    compared = f"the checksums of the records in {quantity(done.compared, 'file')} are right"
+    return f"{compared}; {none}" if done.without_checksums else compared
+
+
 def _facts(done: Extracted) -> Iterator[str]:
+    yield _checksums(done)
     for first, second in done.shared[:_MOST_SHARED]:
         yield f"{printable(second)} has the same bytes as {printable(first)}: tied there, written twice here"
     if len(done.shared) > _MOST_SHARED:

@@ -143,6 +143,12 @@ def extraction() -> dict[str, Any]:
             "output": TEXT,
             "size_bytes": {**TIME, "description": "of the elements [bytes]"},
             "tensors": {"type": "array", "items": object_of(tensor)},
+            "checksums": object_of(
+                {
+                    "files_compared": {**WHOLE, "description": "whose records are what their CRC-32 says"},
+                    "files_without": {**TEXTS, "description": "endings of the names of files that have no checksums"},
+                }
+            ),
             "shared": {"type": "array", "items": pair, "description": "tied tensors: both are written"},
         }
     )

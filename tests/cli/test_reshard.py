@@ -339,6 +339,7 @@ def test_tensors_are_extracted(tell, tmp_path):
     told = tell("reshard", str(WHOLE), "--extract", str(out))
     assert told.code == 0
     assert told.out.startswith(f"{out}: 4 tensors, 232 B, from {WHOLE} (torch DCP, step 2)")
+    assert "the checksums of the records in 3 files are right" in told.out
     raw = out.read_bytes()
     head = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
     assert {key for key in head if key != "__metadata__"} == {
@@ -351,6 +352,9 @@ def test_tensors_are_extracted(tell, tmp_path):
     found = json.loads(tell(*arguments, "--overwrite").out)
     jsonschema.validate(found, output_schema("extraction"))
     assert {tensor["kind"] for tensor in found["tensors"]} == {"first moments"}
+    assert found["checksums"] == {"files_compared": 3, "files_without": []}
+    told = tell("reshard", str(out), "--extract", str(tmp_path / "again.safetensors"), "--kind", "first-moments")
+    assert "no checksums were compared: .safetensors files have no checksums" in told.out
 
 
 @pytest.mark.parametrize(

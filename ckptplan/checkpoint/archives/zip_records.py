@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -93,6 +93,11 @@ def read_record(folder: CheckpointFolder, name: str, record: Record, most_bytes:
         raise folder.refused(name, message, "is this a checkpoint?")
     packed = folder.read(name, record.offset, record.packed_bytes)
     return packed if not record.deflated else b"".join(_inflated(folder, name, record, iter((packed,))))
+
+
+def has_checksums(records: Mapping[str, Record]) -> bool:
+    """Whether an archive was written with checksums: torch.serialization.set_crc32_options(False) leaves 0 in all."""
+    return any(record.crc for record in records.values())
 
 
 def checksum_fits(folder: CheckpointFolder, name: str, record: Record) -> bool:

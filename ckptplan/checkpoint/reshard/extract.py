@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Manifest, Mesh, Tensor
+from ckptplan.checkpoint.reshard.checksums import Checksums
 from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, stored_boxes
 from ckptplan.checkpoint.reshard.pieces import StoredShards, pieces
 from ckptplan.checkpoint.reshard.placement import Replicate
@@ -35,6 +36,8 @@ class Extracted(NamedTuple):
     tensors: int
     size_bytes: int  # of the elements
     shared: tuple[tuple[str, str], ...]  # tensors whose elements are the same bytes of a file: each is written
+    compared: int  # files whose checksums were compared
+    without_checksums: tuple[str, ...]  # endings of the names of files that have none
 
 
 def chosen(manifest: Manifest, keys: Sequence[str] = (), kinds: Sequence[StateKind] = ()) -> tuple[Tensor, ...]:
@@ -91,7 +94,8 @@ def extract(
     Raises
     ------
     InputError
-        For a hole or an overlap, a type that safetensors does not have, a file that is damaged or cannot be written.
+        For a hole or an overlap, a type that safetensors does not have, a file that is damaged (a record unlike its
+        CRC-32, too) or cannot be written.
     """
     entries = [Entry(one.key, one.dtype, one.shape) for one in tensors]
     plans = [_plan(tensor) for tensor in tensors]
@@ -99,19 +103,23 @@ def extract(
     kind = SafetensorsWriter if single else ShardedSafetensorsWriter
     read = [*inputs, *_sources(manifest)]
     with _folder(manifest) as folder, kind(out, entries, {"format": "pt"}, read, overwrite=overwrite) as writer:
+        checksums = Checksums(manifest, folder)
         seen: dict[tuple[int, int, int], str] = {}
         shared = []
         for tensor, plan in zip(tensors, plans, strict=True):
             raws = StoredShards(manifest, folder, tensor)
             _write(writer, tensor, pieces(tensor, plan, raws, block_bytes))
+            checksums.after(tensor)
             first = raws.first()
             if first is not None and tensor.logical_bytes:
                 place = (*first, tensor.logical_bytes)
                 shared += [(seen[place], tensor.key)] if place in seen else []
                 seen.setdefault(place, tensor.key)
+        checksums.finish()
         _refuse_changed(manifest, folder, tensors)
         writer.finish()
-    return Extracted(out, len(tensors), sum(entry.size_bytes for entry in entries), tuple(shared))
+    size = sum(entry.size_bytes for entry in entries)
+    return Extracted(out, len(tensors), size, tuple(shared), checksums.compared, checksums.without)
 
 
 def _write(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.checkpoint.archives.stored import span
-from ckptplan.checkpoint.archives.zip_records import checksum_fits, read_records
+from ckptplan.checkpoint.archives.zip_records import checksum_fits, has_checksums, read_records
 from ckptplan.checkpoint.dtypes import size_bytes
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.dcp.looking import foreign_fault, unreadable
@@ -189,7 +189,8 @@ def _of_archive(folder: CheckpointFolder, name: str, stored: _Stored, *, only_ar
         if head != _ZIP and only_archives:
             return
         held, start, length = _unpacked(folder, name, stored, head)
-        for record_name, record in read_records(held, name, start, length).items():
+        records = read_records(held, name, start, length)
+        for record_name, record in records.items() if has_checksums(records) else ():
             if not checksum_fits(held, name, record):
                 what = f"the record {record_name[:80]!a} at byte {record.offset:,}"
                 yield Fault(Flaw.CHECKSUM, f"{what} is not what its CRC-32 says", name, key, _CHECKSUM_HINT)

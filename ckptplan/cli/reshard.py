@@ -79,10 +79,10 @@ def reshard(
         raise UsageError("--keys and --kind choose what --extract writes", hint="give --extract OUT.safetensors too")
     if overwrite:
         raise UsageError("--overwrite is of --extract", hint="-o replaces a report of its name")
-    if reads and (format_ is not Format.JSON or rank is not None):
-        raise UsageError(
-            "--reads lists all ranks, as JSON only", hint="--format json --reads, or --rank N for one rank"
-        )
+    if reads and rank is not None:
+        raise UsageError("--reads lists all ranks, and --rank one", hint="leave one of them out")
+    if reads and format_ is not Format.JSON:
+        raise UsageError("--reads lists all ranks, as JSON only", hint="--format json, or --rank N for one rank")
     rates = (read_bandwidth, read_bandwidth_per_node, read_bandwidth_per_rank)
     found = opened(asked, rates, gpus_per_node, global_batch)
     page = found.page

@@ -30,9 +30,9 @@ def extract_sheet(tensors: Sequence[Tensor]) -> Sheet:
 
 
 def extract_document(done: Extracted, manifest: Manifest, source: str, tensors: Sequence[Tensor]) -> dict[str, Any]:
-    """The JSON document ``ckptplan.extract/1``."""
+    """The JSON document ``ckptplan.extraction/1``."""
     return {
-        "schema": "ckptplan.extract/1",
+        "schema": "ckptplan.extraction/1",
         "ckptplan": __version__,
         "path": source,
         "format": str(manifest.format),

@@ -130,12 +130,12 @@ def reshard() -> dict[str, Any]:
 
 
 def extraction() -> dict[str, Any]:
-    """The body of ``ckptplan.extract/1``."""
+    """The body of ``ckptplan.extraction/1``."""
     tensor = {"key": TEXT, "kind": TEXT, "dtype": TEXT, "shape": _NUMBERS, "size_bytes": WHOLE}
     pair = {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}
     return object_of(
         {
-            "schema": {"const": "ckptplan.extract/1"},
+            "schema": {"const": "ckptplan.extraction/1"},
             "ckptplan": TEXT,
             "path": TEXT,
             "format": TEXT,

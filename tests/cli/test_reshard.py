@@ -351,6 +351,7 @@ def test_tensors_are_extracted(tell, tmp_path):
     assert "is there already" in refused.err
     found = json.loads(tell(*arguments, "--overwrite").out)
     jsonschema.validate(found, output_schema("extraction"))
+    assert found["schema"] == "ckptplan.extraction/1"
     assert {tensor["kind"] for tensor in found["tensors"]} == {"first moments"}
     assert found["checksums"] == {"files_compared": 3, "files_without": []}
     told = tell("reshard", str(out), "--extract", str(tmp_path / "again.safetensors"), "--kind", "first-moments")
@@ -371,6 +372,7 @@ def test_tensors_are_extracted(tell, tmp_path):
         (("--to", "2", "--rank", "2"), 2, "ranks 0 to 1"),
         (("--to", "2", "--rank", "-1"), 2, "--rank"),
         (("--to", "2", "--reads"), 2, "as JSON only"),
+        (("--to", "2", "--reads", "--rank", "0", "--format", "json"), 2, "--rank one\n  hint: leave one"),
         (("--to", "2", "--keys", "x"), 2, "--extract"),
         (("--to", "2", "--overwrite"), 2, "--extract"),
         (("--to", "2", "--without", "moments"), 2, "--without"),

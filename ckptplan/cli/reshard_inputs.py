@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from ckptplan.checkpoint.reshard.batch import BatchSplits, GlobalBatch
     from ckptplan.checkpoint.reshard.layout import Layout
     from ckptplan.checkpoint.reshard.plan import Plan
-    from ckptplan.cost.architecture import Architecture
     from ckptplan.cost.read import ReadRates
-    from ckptplan.cost.scenario import Ledger
     from ckptplan.render.reshard_page import ReshardPage
     from ckptplan.spec.reading import Spec
 
@@ -161,63 +159,19 @@ def _from_disk(path: str, output: Path | None) -> _Saved:
 def _from_model(asked: Asked) -> _Saved:
     from ckptplan.checkpoint.reshard.from_model import saved_as
     from ckptplan.checkpoint.reshard.layout import parse_layout
+    from ckptplan.cli.output import refuse_overwriting
+    from ckptplan.cli.reshard_model import architecture_of, layout_of_spec
 
     name = asked.model or ""
     given = None if asked.from_ is None else _option("--from", asked.from_, parse_layout)
-    architecture, ledger, loaded = _architecture(asked, name)
-    layout = given or _layout_of_spec(loaded)
+    refuse_overwriting(asked.output, [name])
+    architecture, ledger, loaded = architecture_of(name, asked.sets or [], has_spec=asked.spec is not None)
+    layout = given or layout_of_spec(loaded)
     manifest = saved_as(architecture, ledger, layout)
     axes = zip(layout.mesh.names, layout.mesh.shape, strict=True)
     saved_by = ",".join(f"{axis}={size}" for axis, size in axes)
     source = f"{printable(name)} ({ledger.name})"
     return _Saved(manifest, source, saved_by, () if loaded is None else tuple(loaded.warnings), loaded)
-
-
-def _layout_of_spec(loaded: Spec | None) -> Layout:
-    """The layout that a spec describes, where it shards the parameters over all data-parallel ranks."""
-    from ckptplan.checkpoint.reshard.layout import parse_layout
-    from ckptplan.cost.scenario import Shard
-
-    hint = "give --from, such as --from pp=4,fsdp=16,tp=8"
-    if loaded is None:
-        raise UsageError("no layout of the run that would save", hint=hint)
-    layout = loaded.scenario.cluster.layout
-    if layout.shard not in (Shard.FSDP, Shard.HSDP, Shard.ZERO3) or layout.data % layout.expert:
-        raise UsageError(f"cluster.layout of the spec ({layout.shard}) has no place for single tensors", hint=hint)
-    sizes = {
-        "pp": layout.pipeline,
-        "replicate": layout.replicas,
-        "fsdp": layout.data // layout.expert,
-        "ep": layout.expert,
-        "cp": layout.context,
-        "tp": layout.tensor,
-    }
-    cut = [f"{axis}={size}" for axis, size in sizes.items() if size > 1 or axis == "fsdp"]
-    return parse_layout(",".join(cut))._replace(layers_per_stage=layout.layers_per_stage)
-
-
-def _architecture(asked: Asked, name: str) -> tuple[Architecture, Ledger, Spec | None]:
-    """The tensors of a model and what a checkpoint keeps of each: of a spec, or of a config.json with adam-14."""
-    from ckptplan.cli.output import refuse_overwriting
-
-    refuse_overwriting(asked.output, [name])
-    path = Path(name)
-    if path.suffix == ".json" or (path / "config.json").is_file():
-        from ckptplan.cost.state import DEFAULT_LEDGER
-        from ckptplan.cost.state import ledger as named
-        from ckptplan.readers.models.model_config import read_model_config
-
-        if asked.sets and asked.spec is None:
-            raise UsageError("--set changes keys of a spec", hint="a config.json has none")
-        return read_model_config(path), named(DEFAULT_LEDGER), None
-    from ckptplan.load import load
-
-    loaded = load(name, sets=asked.sets or [])
-    model = loaded.scenario.model
-    if model.architecture is None:
-        hint = "write model: {config: ./config.json} in it, or give --model config.json"
-        raise InputError(f"{printable(name)} knows the number of parameters, not the tensors", hint=hint)
-    return model.architecture, model.ledger, loaded
 
 
 def _spec(asked: Asked) -> Spec | None:

@@ -24,10 +24,11 @@ from ckptplan.checkpoint.elements import (
 Bytes = NDArray[np.uint8]
 Matrix = NDArray[np.float64]
 
-_PASS_BYTES = 1 << 21  # of numbers in work at a time: they stay in the caches of a core through all passes over them
+_PASS_BYTES = 1 << 22  # of numbers in work at a time: they stay in the caches of a core through all passes over them
 # Elements in one call of BLAS: an inner product of so many is in the type of the arithmetic, and the sums of those are
 # float64; OpenBLAS starts threads of its own, beside ours, from 10,000 (dot) and 9,216 (matrix by vector) elements on.
 _DOT = 8_192
+_RELEASING = 512  # numbers that a product of matrices must give for numpy to release the interpreter (501 in 2.4)
 _TINY = 1e-25  # sums of squares below it may have lost some to underflow of float32
 
 
@@ -49,6 +50,14 @@ class _Product(NamedTuple):
     out: NDArray[Any]
 
 
+class _Sums(NamedTuple):
+    """Inner products of pieces, and which of them add up to which place of the matrix; each pair has one."""
+
+    inner: NDArray[Any]
+    starts: NDArray[np.int64]
+    places: tuple[NDArray[np.int64], ...]
+
+
 class _Room(NamedTuple):
     """The memory of one pass, seen as each step needs it."""
 
@@ -56,7 +65,7 @@ class _Room(NamedTuple):
     first: NDArray[Any]
     others: NDArray[Any]  # becomes the differences
     products: list[_Product]
-    inner: NDArray[Any]
+    sums: _Sums
     weighted: list[_Product]
     mean: NDArray[Any]
     scratch: NDArray[np.uint32]
@@ -100,21 +109,19 @@ class Kernel:
                 gram += inner
                 not_finite += strange
                 overflowed += lost
-        gram = np.tril(gram) + np.tril(gram, -1).T
+        gram = np.triu(gram) + np.triu(gram, 1).T
         return Result(gram, tuple(not_finite.tolist()), overflowed)
 
     def _room_of(self, elements: int) -> _Room:
         """Views on as much of the memory as one pass needs: to make them takes as long as some of the arithmetic."""
         values, total = self._values[:, :elements], self._sum[:elements]
-        whole = elements - elements % _DOT
-        inner = np.zeros((len(values), len(values), -(-elements // _DOT)), dtype=self.type)
+        products, sums = _products(values)
         return _Room(
             values,
             values[0],
             values[1:],
-            _products(values[:, :whole], inner[:, :, : whole // _DOT], _DOT)
-            + _products(values[:, whole:], inner[:, :, whole // _DOT :], elements - whole),
-            inner,
+            products,
+            sums,
             _weighted(self._weights, values[1:], total),
             total,
             self._scratch[:elements],
@@ -131,7 +138,8 @@ class Kernel:
         np.subtract(room.first, room.others, out=room.others)
         for left, right, product in room.products:
             np.matmul(left, right, out=product)
-        gram = np.add.reduce(room.inner, axis=2, dtype=np.float64)
+        gram = np.zeros((len(raws), len(raws)))
+        np.add.at(gram, room.sums.places, np.add.reduceat(room.sums.inner, room.sums.starts, dtype=np.float64))
         if not np.isfinite(gram).all() or (self.type is np.float32 and gram[0, 0] < _TINY):
             return self._careful(raws, out)
         if out is None:
@@ -183,18 +191,30 @@ def _weighted(weights: NDArray[Any], rows: NDArray[Any], out: NDArray[Any]) -> l
     return products
 
 
-def _products(rows: NDArray[Any], inner: NDArray[Any], step: int) -> list[_Product]:
-    """Inner products of the first row with itself, and of each other row with those up to it, piece by piece.
+def _products(rows: NDArray[Any]) -> tuple[list[_Product], _Sums]:
+    """Inner products of each row with itself, and of all pairs of rows but the first, piece by piece.
 
     They are asked for as products of one row by one column, for which numpy calls the inner product of BLAS: twice as
-    fast as a product of matrices that are as thin as these. Those above the diagonal stay zero.
+    fast as a product of matrices that are as thin as these. Pairs whose rows are equally far apart are one call.
     """
-    if not step or not rows.shape[1]:
-        return []
-    pieces = rows.reshape(len(rows), -1, step)
-    found = []
-    for at in range(len(rows)):
-        low = min(at, 1)
-        into = inner[at, low : at + 1, :, None, None]
-        found.append(_Product(pieces[low : at + 1, :, None, :], pieces[at, :, :, None], into))
-    return found
+    number, elements = rows.shape
+    products, starts, places, size = [], [], [], 0
+    pairs = [(rows, rows, 0, 0), *((rows[1:-d], rows[1 + d :], 1, 1 + d) for d in range(1, number - 1))]
+    cuts = [(pair, cut) for pair in pairs for cut in _cuts(len(pair[0]), elements)]
+    inner = np.zeros(sum(len(pair[0]) * (stop - start) // step for pair, (start, stop, step) in cuts), rows.dtype)
+    for (left, right, at, other), (start, stop, step) in cuts:
+        pieces = (stop - start) // step
+        one, two = (side[:, start:stop].reshape(len(left), pieces, step) for side in (left, right))
+        into = inner[size : size + len(left) * pieces].reshape(len(left), pieces, 1, 1)
+        products.append(_Product(one[:, :, None, :], two[:, :, :, None], into))
+        starts += [size + n * pieces for n in range(len(left))]
+        places += [(at + n, other + n) for n in range(len(left))]
+        size += into.size
+    return products, _Sums(inner, np.array(starts), tuple(np.array(places).T))
+
+
+def _cuts(rows: int, elements: int) -> list[tuple[int, int, int]]:
+    """From where to where pieces of one length reach: short enough that numpy lets other threads run meanwhile."""
+    step = min(_DOT, 1 << max(5, (rows * elements // _RELEASING).bit_length() - 1))
+    whole = elements - elements % step
+    return [cut for cut in ((0, whole, step), (whole, elements, elements - whole)) if cut[0] < cut[1]]

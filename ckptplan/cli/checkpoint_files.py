@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20
 
+# Endings that promise another kind of file: neither safetensors, nor the name of a folder.
+_ELSE = frozenset([
+    ".json", ".jsonl", ".csv", ".md", ".markdown", ".txt", ".yaml", ".yml", ".html", ".log", ".pt", ".pth",
+    ".bin", ".ckpt", ".distcp", ".pkl", ".npz", ".npy", ".gguf", ".onnx", ".h5", ".zip", ".tar", ".gz", ".zst",
+])  # fmt: skip
+
 
 def readable(path: str) -> Manifest:
     """The manifest of a checkpoint whose tensors can be listed; its faults are the error otherwise."""
@@ -28,6 +34,14 @@ def refuse_empty(path: str) -> None:
     """An empty path is a variable that is not set, not the current folder."""
     if not path:
         raise UsageError("PATH is empty", hint="is a variable not set? The current folder is .")
+
+
+def refuse_ending(out: Path, option: str) -> None:
+    """Tensors are written as safetensors: a name that promises another format would become a folder."""
+    ending = out.suffix.lower()
+    if ending in _ELSE or (ending == ".safetensors" and out.suffix != ending):
+        said = f"{option} {printable(str(out))}: tensors are written as safetensors"
+        raise UsageError(said, hint="name a file that ends in .safetensors, or a new folder; -o is the report")
 
 
 def problem_of(fault: Fault, manifest: Manifest) -> Problem:

@@ -157,7 +157,7 @@ def _extract(
 ) -> None:
     from ckptplan.checkpoint.reshard.extract import chosen
     from ckptplan.checkpoint.reshard.extract import extract as write
-    from ckptplan.cli.checkpoint_files import readable, refuse_inside, told
+    from ckptplan.cli.checkpoint_files import readable, refuse_ending, refuse_inside, told
     from ckptplan.cli.checkpoint_options import kinds_named
     from ckptplan.cli.output import emit, text_as, warn
     from ckptplan.cli.stopping import tidy
@@ -166,6 +166,7 @@ def _extract(
     path, output = asked.path, asked.output
     if path is None:
         raise UsageError("--extract needs a checkpoint", hint="ckptplan reshard PATH --extract OUT.safetensors")
+    refuse_ending(out, "--extract")
     manifest = readable(path)
     refuse_inside(output, manifest)
     if output is not None and output.resolve() == out.resolve():

@@ -391,6 +391,9 @@ def test_tensors_are_extracted(tell, tmp_path):
         (("--extract", "x.safetensors", "--keys", "nothing*"), 1, "no key fits nothing*"),
         (("--extract", "x.safetensors", "--kind", "moments"), 2, "--kind"),
         (("--extract", "no/such/folder/x.safetensors"), 1, "folder does not exist"),
+        (("--extract", "report.json"), 2, "tensors are written as safetensors"),
+        (("--extract", "model.pt"), 2, "tensors are written as safetensors"),
+        (("--extract", "model.SAFETENSORS"), 2, "name a file that ends in .safetensors"),
     ],
 )
 def test_what_is_asked_wrongly_is_one_clear_message(tell, tmp_path, monkeypatch, arguments, code, said):

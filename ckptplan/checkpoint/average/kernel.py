@@ -24,7 +24,7 @@ from ckptplan.checkpoint.elements import (
 Bytes = NDArray[np.uint8]
 Matrix = NDArray[np.float64]
 
-_PASS_BYTES = 1 << 22  # of numbers in work at a time: they stay in the caches of a core through all passes over them
+_PASS_BYTES = 1 << 21  # of numbers in work at a time: they stay in the caches of a core through all passes over them
 # Elements in one call of BLAS: an inner product of so many is in the type of the arithmetic, and the sums of those are
 # float64; OpenBLAS starts threads of its own, beside ours, from 10,000 (dot) and 9,216 (matrix by vector) elements on.
 _DOT = 8_192

@@ -304,7 +304,7 @@ def test_a_signal_leaves_nothing_half_written(tmp_path):
     """SIGTERM in the middle of a write: no file, nothing aside; the exit code is that of an interruption."""
     program = (
         "import os, signal, sys\n"
-        "from ckptplan.checkpoint import writing\n"
+        "from ckptplan.checkpoint.writing import single as writing\n"
         "from ckptplan.cli.edge import run\n"
         "write = writing.SafetensorsWriter.write\n"
         "def stopped(self, name, start, data):\n"

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ckptplan.checkpoint import writing_sharded
-from ckptplan.checkpoint.writing import SafetensorsWriter
-from ckptplan.checkpoint.writing_sharded import ShardedSafetensorsWriter
-from ckptplan.checkpoint.writing_signals import held
+from ckptplan.checkpoint.writing import sharded
+from ckptplan.checkpoint.writing.sharded import ShardedSafetensorsWriter
+from ckptplan.checkpoint.writing.signals import held
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 from ckptplan.cli.stopping import tidy
 from tests.checkpoint.average.folders import save
 from tests.cli.harness import environment
@@ -126,7 +126,7 @@ def test_a_second_signal_does_not_stop_the_removal(tmp_path: Path, monkeypatch: 
         os.kill(os.getpid(), signal.SIGINT)
         remove(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writing_sharded.shutil, "rmtree", slow)
+    monkeypatch.setattr(sharded.shutil, "rmtree", slow)
     with pytest.raises(KeyboardInterrupt), tidy(), ShardedSafetensorsWriter(tmp_path / "mean", ENTRIES):
         os.kill(os.getpid(), signal.SIGTERM)
     assert list(tmp_path.iterdir()) == []

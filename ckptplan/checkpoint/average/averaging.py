@@ -22,8 +22,8 @@ from ckptplan.checkpoint.average.whole import has_checksums, refuse_changed, ref
 from ckptplan.checkpoint.dtypes import size_bytes
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Manifest
-from ckptplan.checkpoint.writing import SafetensorsWriter
-from ckptplan.checkpoint.writing_sharded import SHARD_BYTES, ShardedSafetensorsWriter
+from ckptplan.checkpoint.writing.sharded import SHARD_BYTES, ShardedSafetensorsWriter
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 from ckptplan.errors import InputError, printable
 
 _NUMBERED = re.compile(r"(?:checkpoint|ckpt|step|global_step|iter|iteration)[-_]?(\d{1,15})\Z")

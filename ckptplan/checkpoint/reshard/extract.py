@@ -18,9 +18,9 @@ from ckptplan.checkpoint.reshard.overlaps import Overlaps, fault_of, overlaps, s
 from ckptplan.checkpoint.reshard.pieces import StoredShards, pieces
 from ckptplan.checkpoint.reshard.placement import Replicate
 from ckptplan.checkpoint.reshard.wanted import wanted
-from ckptplan.checkpoint.writing import SafetensorsWriter
-from ckptplan.checkpoint.writing_header import Entry
-from ckptplan.checkpoint.writing_sharded import ShardedSafetensorsWriter
+from ckptplan.checkpoint.writing.header import Entry
+from ckptplan.checkpoint.writing.sharded import ShardedSafetensorsWriter
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 from ckptplan.errors import InputError, printable
 
 BLOCK_BYTES = 8 << 20  # written at a time

@@ -14,7 +14,7 @@ from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import File, Format, Manifest, Object, Raw, Shards, Tensor
-from ckptplan.checkpoint.writing import SafetensorsWriter
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 
 Array = NDArray[Any]
 Box = tuple[tuple[int, ...], tuple[int, ...]]

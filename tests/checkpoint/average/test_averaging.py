@@ -333,7 +333,7 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("ckptplan.checkpoint.writing._write_all", full)
+        patched.setattr("ckptplan.checkpoint.writing.single._write_all", full)
         with pytest.raises(InputError, match="no space left on device"):
             average([one, two], tmp_path / "mean.safetensors", uniform)
     assert sorted(tmp_path.iterdir()) == before

@@ -14,7 +14,7 @@ from ckptplan.checkpoint.formats.dcp.items import check_crc
 from ckptplan.checkpoint.formats.detect import read_manifest
 from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.checkpoint.reshard.extract import Extracted, chosen, extract
-from ckptplan.checkpoint.writing import SafetensorsWriter
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 from ckptplan.errors import InputError
 from tests.checkpoint.archives import torch_zip
 from tests.checkpoint.archives.torch_zip import Storage, saved, tensor

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ckptplan.checkpoint import writing, writing_places
-from ckptplan.checkpoint.writing import SafetensorsWriter
-from ckptplan.checkpoint.writing_header import Entry
-from ckptplan.checkpoint.writing_sharded import INDEX, ShardedSafetensorsWriter, cut
+from ckptplan.checkpoint.writing import places
+from ckptplan.checkpoint.writing import single as writing
+from ckptplan.checkpoint.writing.header import Entry
+from ckptplan.checkpoint.writing.sharded import INDEX, ShardedSafetensorsWriter, cut
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 from ckptplan.errors import InputError
 
 ENTRIES = (
@@ -215,7 +216,7 @@ def test_a_full_disk_is_said_before_it_is_full(tmp_path: Path, monkeypatch: pyte
     """What does not fit is not begun."""
     free = os.statvfs(tmp_path)
     small = os.statvfs_result((4096, 4096, 10, 0, 0, *tuple(free)[5:]))
-    monkeypatch.setattr(writing_places.os, "statvfs", lambda _: small)
+    monkeypatch.setattr(places.os, "statvfs", lambda _: small)
     with pytest.raises(InputError, match="0 are free"):
         SafetensorsWriter(tmp_path / "out", ENTRIES)
     assert names(tmp_path) == []

@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ckptplan.checkpoint.writing import SafetensorsWriter
-from ckptplan.checkpoint.writing_header import Entry, refuse_entries
-from ckptplan.checkpoint.writing_places import beside, refuse_without_room, replaceable, sync_folder, undone
-from ckptplan.checkpoint.writing_signals import held
+from ckptplan.checkpoint.writing.header import Entry, refuse_entries
+from ckptplan.checkpoint.writing.places import beside, refuse_without_room, replaceable, sync_folder, undone
+from ckptplan.checkpoint.writing.signals import held
+from ckptplan.checkpoint.writing.single import SafetensorsWriter
 from ckptplan.errors import InputError, printable
 
 SHARD_BYTES = 5_000_000_000  # transformers cuts at 5 GB

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ckptplan.checkpoint.writing_header import Entry, header_of, refuse_entries
-from ckptplan.checkpoint.writing_places import beside, in_the_way, refuse_without_room, replaceable, sync_folder, undone
-from ckptplan.checkpoint.writing_signals import held
+from ckptplan.checkpoint.writing.header import Entry, header_of, refuse_entries
+from ckptplan.checkpoint.writing.places import beside, in_the_way, refuse_without_room, replaceable, sync_folder, undone
+from ckptplan.checkpoint.writing.signals import held
 from ckptplan.errors import InputError, printable
 
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 DTYPES = ("float32", "bfloat16", "float16")
 INCLUDED = ("buffers", "masters")
 # Ends of names of other things than folders of weights: of reports, and of weights that are not safetensors.
-_REPORTS = frozenset([".json", ".jsonl", ".csv", ".md", ".markdown", ".txt", ".yaml", ".yml", ".html", ".log"])
-_OTHERS = frozenset([
-    ".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".distcp", ".gguf", ".ggml", ".onnx", ".npz", ".npy",
-    ".h5", ".hdf5", ".keras", ".msgpack", ".safetensor", ".st", ".index", ".tar", ".zip", ".gz", ".zst",
-])  # fmt: skip
-
 PathsArgument = Annotated[
     list[str], typer.Argument(metavar="PATH PATH...", help="Two checkpoints or more: folders, or files.")
 ]
@@ -96,7 +90,7 @@ def average(
     are never averaged. Checkpoints are put in the order of their steps.
     """
     from ckptplan.checkpoint.average.averaging import average as averaged
-    from ckptplan.cli.checkpoint_files import readable, refuse_empty
+    from ckptplan.cli.checkpoint_files import readable, refuse_empty, refuse_ending
     from ckptplan.cli.choices import quantity, typed
     from ckptplan.cli.output import emit, warn
     from ckptplan.cli.stopping import tidy
@@ -104,7 +98,8 @@ def average(
     for path in paths:
         refuse_empty(path)
     _refuse_usage(paths, out, dry_run=dry_run, weights=weights, ema=ema)
-    _refuse_name(out)
+    if out is not None:
+        refuse_ending(out, "-o", "the report is printed: --format json > FILE")
     choice = _choice(dtype, include, strip_prefix, masters=not no_masters)
     weigh = _weighing(weights, ema, len(paths))
     shard_bytes = int(quantity(shard_size, "size", "--shard-size"))
@@ -135,17 +130,6 @@ def _refuse_usage(paths: list[str], out: Path | None, *, dry_run: bool, weights:
         raise UsageError("--dry-run writes nothing, and -o says where", hint="leave one of them out")
     if weights is not None and ema is not None:
         raise UsageError("--weights and --ema exclude each other", hint="leave one of them out")
-
-
-def _refuse_name(out: Path | None) -> None:
-    """A name that promises another kind of file: -o of the other commands is the report."""
-    suffix = "" if out is None else out.suffix.lower()
-    if suffix in _REPORTS:
-        said = f"-o {printable(str(out))}: -o says where the weights go, and they are safetensors"
-        raise UsageError(said, hint="the report is printed: --format json > FILE; -o OUT.safetensors, or a folder")
-    if suffix in _OTHERS or (suffix == ".safetensors" and not str(out).endswith(".safetensors")):
-        said = f"-o {printable(str(out))}: the weights are written as safetensors"
-        raise UsageError(said, hint="name a file that ends in .safetensors, or a new folder")
 
 
 def _idle(out: Path | None, *, shard_size: bool, overwrite: bool) -> Iterator[str]:

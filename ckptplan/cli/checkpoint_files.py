@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 20
 
 # Endings that promise another kind of file: neither safetensors, nor the name of a folder.
-_ELSE = frozenset([
-    ".json", ".jsonl", ".csv", ".md", ".markdown", ".txt", ".yaml", ".yml", ".html", ".log", ".pt", ".pth",
-    ".bin", ".ckpt", ".distcp", ".pkl", ".npz", ".npy", ".gguf", ".onnx", ".h5", ".zip", ".tar", ".gz", ".zst",
+_REPORTS = frozenset([".json", ".jsonl", ".csv", ".md", ".markdown", ".txt", ".yaml", ".yml", ".html", ".log"])
+_OTHERS = frozenset([
+    ".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".distcp", ".gguf", ".ggml", ".onnx", ".npz", ".npy",
+    ".h5", ".hdf5", ".keras", ".msgpack", ".safetensor", ".st", ".index", ".tar", ".zip", ".gz", ".zst",
 ])  # fmt: skip
 
 
@@ -36,12 +37,14 @@ def refuse_empty(path: str) -> None:
         raise UsageError("PATH is empty", hint="is a variable not set? The current folder is .")
 
 
-def refuse_ending(out: Path, option: str) -> None:
-    """Tensors are written as safetensors: a name that promises another format would become a folder."""
+def refuse_ending(out: Path, option: str, report: str) -> None:
+    """Tensors are written as safetensors; ``report`` says where the report goes, which some endings are meant for."""
     ending = out.suffix.lower()
-    if ending in _ELSE or (ending == ".safetensors" and out.suffix != ending):
-        said = f"{option} {printable(str(out))}: tensors are written as safetensors"
-        raise UsageError(said, hint="name a file that ends in .safetensors, or a new folder; -o is the report")
+    said = f"{option} {printable(str(out))}: tensors are written as safetensors"
+    if ending in _REPORTS:
+        raise UsageError(said, hint=f"name a file that ends in .safetensors, or a new folder; {report}")
+    if ending in _OTHERS or (ending == ".safetensors" and out.suffix != ending):
+        raise UsageError(said, hint="name a file that ends in .safetensors, or a new folder")
 
 
 def problem_of(fault: Fault, manifest: Manifest) -> Problem:

@@ -166,7 +166,7 @@ def _extract(
     path, output = asked.path, asked.output
     if path is None:
         raise UsageError("--extract needs a checkpoint", hint="ckptplan reshard PATH --extract OUT.safetensors")
-    refuse_ending(out, "--extract")
+    refuse_ending(out, "--extract", "-o is the report")
     manifest = readable(path)
     refuse_inside(output, manifest)
     if output is not None and output.resolve() == out.resolve():

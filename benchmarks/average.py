@@ -6,8 +6,9 @@ written and synced too. Twice: with the inputs dropped from the page cache befor
 when they are averaged, and with the inputs in it. Medians of pairs that alternate which comes first. Exits with 1 if
 averaging from storage takes more than 1.5 times the copy.
 
-Measured on two cores that had other load too: from storage 0.7 to 1.4. In the page cache 2 to 3.2: arithmetic and
-reading take 2.0 to 2.3 s of a core, the copy 0.5 s and a sync, so that 1.5 there needs more than two cores.
+Measured on two cores that had other load too: from storage 1.24 (bf16) and 1.36 (fp32); single pairs from 0.7 to 1.6.
+In the page cache 2.8 to 3.2: arithmetic and reading take 2.0 to 2.6 s of a core, the copy 0.5 s and a sync, so
+that 1.5 there needs more than two cores.
 """
 
 from __future__ import annotations

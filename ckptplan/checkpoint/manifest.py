@@ -7,6 +7,7 @@ a million of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -160,6 +161,15 @@ class Raw(NamedTuple):
     strides: tuple[int, ...]  # elements, one for each axis of `shape`
     packed: str | None = None  # "zstd": only the whole item can be read
     data_bytes: int = 0  # of the stored record: all that the storage holds
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a shard whose last axis lies closest. [elements]."""
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(1, length)
+    return tuple(reversed(strides))
 
 
 class Source(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from ckptplan.checkpoint.formats.json_file import read_json
 from ckptplan.checkpoint.formats.numbered import missing_shards, shards_in
 from ckptplan.checkpoint.formats.pieces import Pieces
 from ckptplan.checkpoint.formats.safetensors_header import Header, header_of
-from ckptplan.checkpoint.manifest import Fault, Flaw
+from ckptplan.checkpoint.manifest import Fault, Flaw, row_major
 
 INDEX = ".index.json"
 _MOST_FAULTS = 100  # of one index
@@ -129,14 +130,9 @@ def read_safetensors(folder: CheckpointFolder, name: str) -> Header:
 
 def stored_tensor(file: str, name: str, dtype: str, shape: tuple[int, ...], offset: int) -> StoredTensor:
     """A tensor of a safetensors file, its type in the spelling of headers."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(1, size)
-    length = dtypes.size_bytes(dtypes.OF_SAFETENSORS[dtype], 0 if 0 in shape else step)
-    return StoredTensor(
-        dtypes.OF_SAFETENSORS[dtype], shape, tuple(reversed(strides)), name, 0, file, offset, offset, length
-    )
+    kind = dtypes.OF_SAFETENSORS[dtype]
+    length = dtypes.size_bytes(kind, math.prod(shape))
+    return StoredTensor(kind, shape, row_major(shape), name, 0, file, offset, offset, length)
 
 
 def read_index(folder: CheckpointFolder, name: str) -> Index:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ckptplan.checkpoint.dtypes import BITS, size_bytes
-from ckptplan.checkpoint.manifest import UNKNOWN, Ints, Manifest, Raw, Tensor
+from ckptplan.checkpoint.manifest import UNKNOWN, Ints, Manifest, Raw, Tensor, row_major
 from ckptplan.checkpoint.reshard.no_bytes import NoBytes
 from ckptplan.checkpoint.reshard.overlaps import Overlaps
 from ckptplan.checkpoint.reshard.plan import Part, Plan
-from ckptplan.checkpoint.reshard.runs import Run, count_row_major, order_of, row_major, runs
+from ckptplan.checkpoint.reshard.runs import Run, count_row_major, order_of, runs
 from ckptplan.checkpoint.reshard.stored_items import raw_of
 
 _ASSUMED = (

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from ckptplan.checkpoint.dtypes import BITS
 from ckptplan.checkpoint.folder import CheckpointFolder
-from ckptplan.checkpoint.manifest import Manifest, Raw, Tensor
+from ckptplan.checkpoint.manifest import Manifest, Raw, Tensor, row_major
 from ckptplan.checkpoint.reshard.boxes_of_files import as_stored, blocks, read_box
 from ckptplan.checkpoint.reshard.overlaps import Overlaps
-from ckptplan.checkpoint.reshard.runs import row_major
 from ckptplan.checkpoint.reshard.stored_items import raw_of
 from ckptplan.errors import InputError, printable
 

@@ -107,15 +107,6 @@ def _repeated(axes: list[tuple[int, int]]) -> tuple[int, int, list[tuple[int, in
     return every, times, axes
 
 
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a shard whose last axis lies closest. [elements]."""
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(1, length)
-    return tuple(reversed(strides))
-
-
 def count_row_major(shapes: Ints, lengths: Ints) -> Ints:
     """How many runs each of many boxes takes in shards that are stored row by row.
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import File, Format, Manifest, Object, Raw, Shards, Tensor
+from ckptplan.checkpoint.manifest import File, Format, Manifest, Object, Raw, Shards, Tensor, row_major
 from ckptplan.checkpoint.reshard import pieces
 from ckptplan.checkpoint.reshard.boxes_of_files import blocks
 from ckptplan.checkpoint.reshard.extract import chosen, extract
-from ckptplan.checkpoint.reshard.runs import row_major
 from ckptplan.errors import InputError
 
 WIDTHS = {"float32": np.float32, "float16": np.float16, "int64": np.int64, "bool": np.bool_, "uint8": np.uint8}

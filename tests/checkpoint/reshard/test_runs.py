@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ckptplan.checkpoint.manifest import Raw
-from ckptplan.checkpoint.reshard.runs import Run, count_row_major, row_major, runs
+from ckptplan.checkpoint.manifest import Raw, row_major
+from ckptplan.checkpoint.reshard.runs import Run, count_row_major, runs
 from ckptplan.errors import InputError
 from tests.checkpoint.reshard.from_truth import ORACLE, needs_oracle
 from tests.checkpoint.shared_fixtures import truth_of

@@ -18,7 +18,7 @@ from ckptplan.checkpoint.folder import CheckpointFolder, flaw_of
 from ckptplan.checkpoint.formats.numbered import missing_shards, shards_in
 from ckptplan.checkpoint.formats.safetensors_header import StoredTensor, parse_json
 from ckptplan.checkpoint.formats.weights import read_safetensors
-from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format, Manifest, Object, Raw, Shards, Tensor
+from ckptplan.checkpoint.manifest import Fault, File, Flaw, Format, Manifest, Object, Raw, Shards, Tensor, row_major
 from ckptplan.checkpoint.naming.classify import Entry, classify
 from ckptplan.errors import InputError, printable
 
@@ -93,13 +93,10 @@ class SafetensorsSource:
     def raw(self, tensor: Tensor, row: int) -> Raw:
         """Where the elements of a shard lie."""
         shape = tuple(int(size) for size in tensor.shards.sizes[row])
-        strides = [1] * len(shape)
-        for axis in range(len(shape) - 2, -1, -1):
-            strides[axis] = strides[axis + 1] * shape[axis + 1]
         shards = tensor.shards
         held = int(shards.item_bytes[row])
         return Raw(
-            int(shards.files[row]), int(shards.data_offsets[row]), tensor.dtype, shape, tuple(strides), None, held
+            int(shards.files[row]), int(shards.data_offsets[row]), tensor.dtype, shape, row_major(shape), None, held
         )
 
     def read(self, tensor: Tensor, row: int) -> NDArray[np.uint8]:

@@ -13,7 +13,7 @@ from ckptplan.checkpoint.formats.orbax.chunks import chunk_elements
 from ckptplan.checkpoint.formats.orbax.documents import read_json
 from ckptplan.checkpoint.formats.orbax.stores import Store, Value
 from ckptplan.checkpoint.formats.orbax.varints import Malformed
-from ckptplan.checkpoint.manifest import File, Object, Raw, Tensor
+from ckptplan.checkpoint.manifest import File, Object, Raw, Tensor, row_major
 from ckptplan.errors import InputError
 
 
@@ -81,9 +81,4 @@ class OrbaxSource:
 
 def _strides(chunks: tuple[int, ...], fortran: bool) -> tuple[int, ...]:
     """Elements from one place of an axis to the next within a whole chunk."""
-    strides: list[int] = []
-    step = 1
-    for size in chunks if fortran else reversed(chunks):
-        strides.append(step)
-        step *= size
-    return tuple(strides if fortran else reversed(strides))
+    return row_major(chunks[::-1])[::-1] if fortran else row_major(chunks)

@@ -25,6 +25,46 @@ FAULT = object_of(
         "hint": or_null(TEXT),
     }
 )
+_TOTAL = {
+    "kind": _KIND,
+    "tensors": BYTES,
+    "objects": BYTES,
+    "logical_bytes": {**BYTES, "description": "of the tensors, each counted once [bytes]"},
+    "bytes_per_parameter": or_null(TIME),
+    "stored_bytes": {**BYTES, "description": "what its items take in the files, shared ones once [bytes]"},
+    "dtypes": TEXTS,
+}
+_TENSOR = {
+    "key": TEXT,
+    "kind": _KIND,
+    "dtype": TEXT,
+    "shape": _INTS,
+    "shards": BYTES,
+    "logical_bytes": BYTES,
+    "stored_bytes": BYTES,
+    "parameter": {**or_null(TEXT), "description": "key of the parameter that this state belongs to"},
+    "rank": _RANK,
+}
+_OBJECT = {
+    "key": TEXT,
+    "kind": _KIND,
+    "type": or_null(TEXT),
+    "file": or_null(TEXT),
+    "item_offset": {"type": "integer", "description": "-1: no item of its own [bytes]"},
+    "item_bytes": BYTES,
+    "rank": _RANK,
+}
+_SHARDS = {
+    "key": TEXT,
+    "flat": {**_FLAG, "description": "boxes are ranges of elements in row-major order"},
+    "offsets": {**_TABLE, "description": "first element of each box along each axis"},
+    "sizes": _TABLE,
+    "files": {**_INTS, "description": "indices of files; -1: stored nowhere"},
+    "item_offsets": _INTS,
+    "item_bytes": _INTS,
+    "data_offsets": {"type": "array", "items": _PLACE},
+}
+_FILE = {"name": TEXT, "size_bytes": BYTES, "rank": _RANK, "referenced": _FLAG, "holds": TEXT}
 
 
 def _listed(items: dict[str, Any], option: str) -> dict[str, Any]:
@@ -33,46 +73,6 @@ def _listed(items: dict[str, Any], option: str) -> dict[str, Any]:
 
 def manifest() -> dict[str, Any]:
     """The body of ``ckptplan.manifest/1``."""
-    kind = {
-        "kind": _KIND,
-        "tensors": BYTES,
-        "objects": BYTES,
-        "logical_bytes": {**BYTES, "description": "of the tensors, each counted once [bytes]"},
-        "bytes_per_parameter": or_null(TIME),
-        "stored_bytes": {**BYTES, "description": "what its items take in the files, shared ones once [bytes]"},
-        "dtypes": TEXTS,
-    }
-    tensor = {
-        "key": TEXT,
-        "kind": _KIND,
-        "dtype": TEXT,
-        "shape": _INTS,
-        "shards": BYTES,
-        "logical_bytes": BYTES,
-        "stored_bytes": BYTES,
-        "parameter": {**or_null(TEXT), "description": "key of the parameter that this state belongs to"},
-        "rank": _RANK,
-    }
-    entry = {
-        "key": TEXT,
-        "kind": _KIND,
-        "type": or_null(TEXT),
-        "file": or_null(TEXT),
-        "item_offset": {"type": "integer", "description": "-1: no item of its own [bytes]"},
-        "item_bytes": BYTES,
-        "rank": _RANK,
-    }
-    shards = {
-        "key": TEXT,
-        "flat": {**_FLAG, "description": "boxes are ranges of elements in row-major order"},
-        "offsets": {**_TABLE, "description": "first element of each box along each axis"},
-        "sizes": _TABLE,
-        "files": {**_INTS, "description": "indices of files; -1: stored nowhere"},
-        "item_offsets": _INTS,
-        "item_bytes": _INTS,
-        "data_offsets": {"type": "array", "items": _PLACE},
-    }
-    file = {"name": TEXT, "size_bytes": BYTES, "rank": _RANK, "referenced": _FLAG, "holds": TEXT}
     return object_of(
         {
             "schema": {"const": "ckptplan.manifest/1"},
@@ -90,16 +90,16 @@ def manifest() -> dict[str, Any]:
             "shared_tensors": {**BYTES, "description": "tensors that lie where another lies: tied, stored once"},
             "shared_bytes": {**BYTES, "description": "of logical_bytes, what such tensors take again [bytes]"},
             "file_bytes": BYTES,
-            "kinds": {"type": "array", "items": object_of(kind)},
+            "kinds": {"type": "array", "items": object_of(_TOTAL)},
             "elsewhere": {"type": "array", "items": object_of({"kind": _KIND, "where": TEXT})},
             "cuttings": {
                 "type": "array",
                 "items": object_of({"axes": _INTS, "pieces": _INTS, "flat": _FLAG, "tensors": BYTES}),
             },
-            "tensors": _listed(object_of(tensor), "--tensors"),
-            "objects": _listed(object_of(entry), "--tensors"),
-            "shards": _listed(object_of(shards), "--shards"),
-            "files": _listed(object_of(file), "--files or --shards"),
+            "tensors": _listed(object_of(_TENSOR), "--tensors"),
+            "objects": _listed(object_of(_OBJECT), "--tensors"),
+            "shards": _listed(object_of(_SHARDS), "--shards"),
+            "files": _listed(object_of(_FILE), "--files or --shards"),
             "faults": {"type": "array", "items": FAULT},
             "remarks": TEXTS,
         }

@@ -120,16 +120,20 @@ def _direction(found: Geometry, rates: Sequence[Rate]) -> Iterator[str]:
     high = share is not None and share >= HIGH
     mean = sum(known) / len(known) if known else None
     if mean is not None and mean > STRAIGHT and (high or share is None):
-        at = "its learning rate is not known" if share is None else f"the learning rate is {share:.0%} of its peak"
+        at = (
+            "its learning rate is not known"
+            if share is None
+            else f"the learning rate is {100 * share:.0f} % of its peak"
+        )
         lag = f"{found.lag / found.displacement:.2g} of the displacement" if found.displacement else "nothing"
         yield (
             f"still travelling in one direction: cosines between moves are {mean:.2f} on average (noise about a centre "
             f"has at most 0), and {at}; the mean lies behind the last by {lag}"
         )
-    elif high:
+    elif share is not None and high:
         yield (
-            f"the learning rate of the last is {rates[-1].highest:.3g}, {share:.0%} of its peak: a mean takes away "
-            "noise that a decay of the rate would take away too; evaluate both before keeping it"
+            f"the learning rate of the last is {rates[-1].highest:.3g}, {100 * share:.0f} % of its peak: a mean takes "
+            "away noise that a decay of the rate would take away too; evaluate both before keeping it"
         )
 
 

@@ -109,14 +109,14 @@ def doubts(ran: Sequence[Ran]) -> Iterator[str]:
     small = [one.name for one in means if one.tensors[0].dtype.startswith("float8")]
     if small:
         yield (
-            f"{len(small):,} tensors of FP8 are averaged as they are stored, which is right only where their scales "
-            f"are equal: {_names(small)}"
+            "FP8 is averaged as it is stored, which is right only where the scales are equal: "
+            f"{len(small):,} of the tensors, {_names(small)}"
         )
     packed = [m.name for m in (one.matched for one in ran if one.differs) if m.dtype not in _COUNTED]
     if packed:
         yield (
-            f"{len(packed):,} tensors whose types have no mean (quantized elements) differ, and are taken from the "
-            f"last: {_names(packed)}"
+            "taken from the last, since their types have no mean (quantized elements) and they differ: "
+            f"{_names(packed)}"
         )
 
 

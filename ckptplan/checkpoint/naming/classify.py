@@ -9,7 +9,14 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.naming import model, optimizer
 from ckptplan.checkpoint.naming.entries import Entry, Named, Spelling, spelling
 from ckptplan.checkpoint.naming.ranks import rank_of
-from ckptplan.checkpoint.naming.sections import generator_state, is_average, is_floating, rank_in, section_of
+from ckptplan.checkpoint.naming.sections import (
+    generator_state,
+    is_average,
+    is_floating,
+    may_be_average,
+    rank_in,
+    section_of,
+)
 from ckptplan.checkpoint.naming.vocabulary import (
     BUFFER_LEAVES,
     CONFIGURATIONS,
@@ -118,7 +125,9 @@ def _owners(
     if inner:
         names = model.names_of_tensors([*outside, *inner])
         own = _split(states, names)
-    scoped = ((states[at].spelled.scope, owned.parameter) for at, owned in own.items())
+    scoped = [(states[at].spelled.scope, owned.parameter) for at, owned in own.items()]
+    # An optimizer without states (plain SGD) tells its parameters by flattened groups alone.
+    scoped += [grouped for state in states.values() if (grouped := _of_group(state, names)) is not None]
     keys = frozenset(key for scope, name in scoped if (key := _names_for(names, scope).get(name)) is not None)
     tensors = {entry.key: (entry, name) for entry, name in (*outside, *inner)}
     modules = frozenset(
@@ -167,13 +176,19 @@ def _of_state(state: _State, owned: optimizer.Owned | None, owners: _Owners) -> 
 
 
 def _grouped(state: _State, owners: _Owners) -> str | None:
-    """The parameter of a flattened ``param_groups.<parameter>.lr``."""
-    parts = state.rest.parts
-    for at in range(len(parts) - 1, 0, -1):
-        key = owners.key(state.spelled.scope, ".".join(parts[:at]))
-        if key is not None:
-            return key
-    return None
+    """The key of the parameter of a flattened ``param_groups.<parameter>.lr``."""
+    found = _of_group(state, owners.names)
+    return None if found is None else owners.key(*found)
+
+
+def _of_group(state: _State, names: Mapping[str, dict[str, str]]) -> tuple[str, str] | None:
+    """Scope and name of the parameter of a flattened ``param_groups.<parameter>.lr``."""
+    if state.fitted is not None or state.below not in {optimizer.GROUPS, "hyperparams"}:
+        return None
+    parts, scope = state.rest.parts, state.spelled.scope
+    known = _names_for(names, scope)
+    ends = (".".join(parts[:at]) for at in range(len(parts) - 1, 0, -1))
+    return next(((scope, name) for name in ends if name in known), None)
 
 
 def _of_rest(entry: Entry, name: Spelling, owners: _Owners) -> Named:
@@ -183,7 +198,8 @@ def _of_rest(entry: Entry, name: Spelling, owners: _Owners) -> Named:
         if bucket is not None:
             return Named(bucket, None, None)
     if entry.key not in owners.keys:
-        if is_average(name.parts):
+        copied = not entry.is_tensor or _averaged(entry, name, owners) is not None
+        if is_average(name.parts) or (copied and may_be_average(name.parts)):
             return Named(StateKind.EMA, _averaged(entry, name, owners) if entry.is_tensor else None, None)
         section = _section(entry, name, in_module=(name.scope, name.parts[0]) in owners.modules)
         if section is not None:

@@ -59,10 +59,14 @@ def rank_in(parts: tuple[str, ...]) -> int | None:
 
 
 def is_average(parts: tuple[str, ...]) -> bool:
-    """Whether the tensor or object belongs to averaged weights: by the first part, or the one within the model."""
+    """Whether the tensor or object belongs to averaged weights, by the first part."""
     words = frozenset(parts[0].lower().split("_"))
-    named = parts[0] in AVERAGES or ("ema" in words and words <= EMA_COMPANIONS)
-    return named or (parts[0] in MODELS and len(parts) > 2 and parts[1] in AVERAGES)
+    return parts[0] in AVERAGES or ("ema" in words and words <= EMA_COMPANIONS)
+
+
+def may_be_average(parts: tuple[str, ...]) -> bool:
+    """Whether it is called as averaged weights within a model are: so may be any module of the model."""
+    return parts[0] in MODELS and len(parts) > 2 and parts[1] in AVERAGES
 
 
 def generator_state(entry: Entry, name: Spelling, *, in_module: bool) -> bool:

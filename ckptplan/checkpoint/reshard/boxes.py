@@ -77,7 +77,9 @@ def cut_axes(shape: tuple[int, ...], placements: Placements, mesh: Mesh) -> list
     axes = {placement.axis for placement in placements if not isinstance(placement, Replicate)}
     beyond = [axis for axis in axes if axis >= len(shape)]
     if beyond:
-        raise InputError(f"axis {beyond[0]} is cut of a tensor that has {len(shape)} axes")
+        raise InputError(
+            f"axis {beyond[0]} is cut of a tensor that has {len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
+        )
     return sorted(axes)
 
 

@@ -47,7 +47,7 @@ def test_travelling_at_a_high_or_unknown_rate_is_said_with_its_cosine_and_lag() 
     moves = np.diff(travelling(), axis=0)
     cosines = [a @ b / np.sqrt((a @ a) * (b @ b)) for a, b in pairwise(moves)]
     assert f"still travelling in one direction: cosines between moves are {np.mean(cosines):.2f} on average" in said
-    assert "80% of its peak" in said
+    assert "80 % of its peak" in said
     assert "the mean lies behind the last by 0.5 of the displacement" in said
     (said,) = warnings(travelling(), UNKNOWN)
     assert "its learning rate is not known" in said
@@ -57,7 +57,7 @@ def test_travelling_at_a_high_or_unknown_rate_is_said_with_its_cosine_and_lag() 
 def test_a_high_rate_is_said_where_the_points_wander_too() -> None:
     """A mean stands in for a decay that has not come."""
     (said,) = warnings(wandering(), HIGH)
-    assert said.startswith("the learning rate of the last is 0.0008, 80% of its peak")
+    assert said.startswith("the learning rate of the last is 0.0008, 80 % of its peak")
 
 
 def test_far_apart_is_said_with_the_norm_that_is_lost() -> None:

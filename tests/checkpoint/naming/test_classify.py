@@ -418,3 +418,22 @@ def test_odd_names_are_something(key):
     """No name is refused: a tensor is a parameter or some state, an object at least other."""
     for entry in (tensor(key), thing(key), tensor(key, key), tensor(key, key, key, 0)):
         assert one(entry).kind in StateKind
+
+
+@pytest.mark.parametrize("child", ["ema", "shadow_params", "averaged_model"])
+def test_a_module_of_the_model_may_be_called_like_an_average(child):
+    """Within the model it is an average only where it stands beside what it would be the average of."""
+    inner = tensor(f"model.{child}.weight", "model", f"{child}.weight")
+    assert kinds(inner, tensor("model.0.weight", "model", "0.weight")) == [PARAMETER, PARAMETER]
+    assert kinds(inner, tensor("model.weight", "model", "weight")) == [StateKind.EMA, PARAMETER]
+
+
+def test_groups_tell_the_parameters_of_an_optimizer_without_states():
+    """Plain SGD keeps nothing: what its flattened groups do not name, and is called like no weight, is a buffer."""
+    entries = [
+        tensor("model.a.weight", "model", "a.weight"),
+        tensor("model.freqs", "model", "freqs"),
+        thing("optim.param_groups.a.weight.lr", "optim", "param_groups", "a.weight", "lr"),
+    ]
+    assert kinds(*entries) == [PARAMETER, StateKind.BUFFER, StateKind.HYPERPARAMETERS]
+    assert kinds(*entries[:2]) == [PARAMETER, PARAMETER]  # nothing tells

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ckptplan.checkpoint.dtypes import size_bytes
 from ckptplan.checkpoint.kinds import StateKind
+from ckptplan.errors import Place, Problem, printable
 
 Ints = NDArray[np.int64]
 
@@ -58,6 +59,10 @@ class Flaw(StrEnum):
     CHECKSUM = "checksum"
     UNREADABLE = "unreadable"
     NOT_RESHARDABLE = "not reshardable"
+
+
+# Flaws that leave the data where it is and as it was: nothing of a file is executed here.
+DATA_INTACT = frozenset({Flaw.FOREIGN_CODE, Flaw.NOT_RESHARDABLE})
 
 
 class Fault(NamedTuple):
@@ -217,3 +222,9 @@ class Manifest(NamedTuple):
     def committed(self) -> bool:
         """Whether the save ended."""
         return all(fault.flaw is not Flaw.UNCOMMITTED for fault in self.faults)
+
+
+def problem_of(fault: Fault, manifest: Manifest) -> Problem:
+    """A fault as the error that a user reads."""
+    file = manifest.root / printable(fault.file) if fault.file else manifest.root
+    return Problem(fault.message, Place(str(file)), key=fault.key, hint=fault.hint)

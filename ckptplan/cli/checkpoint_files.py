@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckptplan.errors import InputError, Place, Problem, UsageError, printable
+from ckptplan.errors import InputError, UsageError, printable
 
 if TYPE_CHECKING:
-    from ckptplan.checkpoint.manifest import Fault, Manifest
+    from ckptplan.checkpoint.manifest import Manifest
 
 _MOST_FAULTS = 20
 
@@ -23,6 +23,7 @@ _OTHERS = frozenset([
 def readable(path: str) -> Manifest:
     """The manifest of a checkpoint whose tensors can be listed; its faults are the error otherwise."""
     from ckptplan.checkpoint.formats.detect import read_manifest
+    from ckptplan.checkpoint.manifest import problem_of
 
     refuse_empty(path)
     manifest = read_manifest(path)
@@ -45,12 +46,6 @@ def refuse_ending(out: Path, option: str, report: str) -> None:
         raise UsageError(said, hint=f"name a file that ends in .safetensors, or a new folder; {report}")
     if ending in _OTHERS or (ending == ".safetensors" and out.suffix != ending):
         raise UsageError(said, hint="name a file that ends in .safetensors, or a new folder")
-
-
-def problem_of(fault: Fault, manifest: Manifest) -> Problem:
-    """A fault as the error that a user reads."""
-    file = manifest.root / printable(fault.file) if fault.file else manifest.root
-    return Problem(fault.message, Place(str(file)), key=fault.key, hint=fault.hint)
 
 
 def refuse_inside(output: Path | None, manifest: Manifest) -> None:

@@ -100,8 +100,8 @@ def _idle(manifest: Manifest, without: frozenset[StateKind]) -> tuple[str, ...]:
 
 def _planned(manifest: Manifest, layout: Layout) -> Plan:
     """The plan; where there is none because the checkpoint is damaged, that is said first."""
+    from ckptplan.checkpoint.manifest import problem_of
     from ckptplan.checkpoint.reshard.plan import plan
-    from ckptplan.cli.checkpoint_files import problem_of
 
     try:
         return plan(manifest, layout)

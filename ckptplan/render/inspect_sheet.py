@@ -9,7 +9,7 @@ from ckptplan import __version__
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, File, Manifest, Object, Shards, Tensor
 from ckptplan.checkpoint.summary import by_kind, cuttings, parameter_elements, sharing
-from ckptplan.render.numbers import whole
+from ckptplan.render.numbers import box, place, whole
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_size
 
@@ -29,14 +29,6 @@ class Shown(NamedTuple):
 _PER_PARAMETER = {StateKind.PARAMETER, StateKind.MASTER, StateKind.FIRST_MOMENT, StateKind.SECOND_MOMENT, StateKind.EMA}
 
 
-def _shape(value: Sequence[int]) -> str:
-    return f"[{', '.join(str(n) for n in value)}]"
-
-
-def _place(value: int) -> str:
-    return "-" if value < 0 else f"{value:,}"
-
-
 _KINDS = (
     Column("kind", "state", str, right=False),
     Column("tensors", "tensors", whole),
@@ -50,7 +42,7 @@ _TENSORS = (
     Column("key", "tensor", str, right=False),
     Column("kind", "state", str, right=False),
     Column("dtype", "type", str, right=False),
-    Column("shape", "shape", _shape, right=False),
+    Column("shape", "shape", box, right=False),
     Column("shards", "shards", whole),
     Column("logical_bytes", "size", format_size),
     Column("stored_bytes", "stored", format_size),
@@ -62,19 +54,19 @@ _OBJECTS = (
     Column("kind", "state", str, right=False),
     Column("type", "type", lambda value: value or "-", right=False),
     Column("file", "file", lambda value: value or "-", right=False),
-    Column("item_offset", "at byte", _place),
+    Column("item_offset", "at byte", place),
     Column("item_bytes", "stored", format_size),
     Column("rank", show=None),
 )
 _SHARDS = (
     Column("key", "tensor", str, right=False),
-    Column("offset", "from", _shape, right=False),
-    Column("size", "size", _shape, right=False),
+    Column("offset", "from", box, right=False),
+    Column("size", "size", box, right=False),
     Column("flat", show=None),
     Column("file", "file", lambda value: value or "-", right=False),
-    Column("item_offset", "item at byte", _place),
+    Column("item_offset", "item at byte", place),
     Column("item_bytes", "item bytes", whole),
-    Column("data_offset", "data at byte", _place),
+    Column("data_offset", "data at byte", place),
 )
 _FILES = (
     Column("name", "file", str, right=False),
@@ -211,5 +203,5 @@ def _packed(tensor: Tensor) -> dict[str, Any]:
         "files": shards.files.tolist(),
         "item_offsets": shards.item_offsets.tolist(),
         "item_bytes": shards.item_bytes.tolist(),
-        "data_offsets": [place if place >= 0 else None for place in shards.data_offsets.tolist()],
+        "data_offsets": [at if at >= 0 else None for at in shards.data_offsets.tolist()],
     }

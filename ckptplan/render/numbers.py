@@ -84,3 +84,13 @@ def whole(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"
+
+
+def box(value: Sequence[int]) -> str:
+    """``[8, 0]``: a place or a length along each axis."""
+    return f"[{', '.join(str(number) for number in value)}]"
+
+
+def place(value: int | None) -> str:
+    """``12,359``: a byte of a file; ``-`` where it is not known."""
+    return "-" if value is None or value < 0 else f"{value:,}"

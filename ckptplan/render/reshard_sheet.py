@@ -7,7 +7,7 @@ from typing import Any
 
 from ckptplan.checkpoint.reshard.file_reads import FileRead
 from ckptplan.checkpoint.reshard.loading import Loads
-from ckptplan.render.numbers import seconds, whole
+from ckptplan.render.numbers import box, place, seconds, whole
 from ckptplan.render.reshard_page import RankReads, ReshardPage
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_size
@@ -15,16 +15,8 @@ from ckptplan.units import format_size
 RANGES, WHOLE_ITEMS = "wanted bytes", "whole items"
 
 
-def _box(value: Sequence[int]) -> str:
-    return f"[{', '.join(str(number) for number in value)}]"
-
-
 def _order(value: Sequence[int] | None) -> str:
-    return "" if value is None else _box(value)
-
-
-def _place(value: int | None) -> str:
-    return "-" if value is None or value < 0 else f"{value:,}"
+    return "" if value is None else box(value)
 
 
 _WAYS = (
@@ -49,15 +41,15 @@ _RANKS = (
 _READS = (
     Column("rank", show=None),
     Column("key", "tensor", str, right=False),
-    Column("dst", "to", _box, right=False, named=True),
-    Column("length", "size", _box, right=False, named=True),
+    Column("dst", "to", box, right=False, named=True),
+    Column("length", "size", box, right=False, named=True),
     Column("file", "file", str, right=False),
-    Column("item_offset", "item at byte", _place),
-    Column("item_bytes", "item bytes", _place),
-    Column("at", "at byte", _place),
-    Column("run_bytes", "bytes", _place),
-    Column("every", "every", _place),
-    Column("times", "times", _place),
+    Column("item_offset", "item at byte", place),
+    Column("item_bytes", "item bytes", place),
+    Column("at", "at byte", place),
+    Column("run_bytes", "bytes", place),
+    Column("every", "every", place),
+    Column("times", "times", place),
     Column("order", "order of axes", _order, right=False, named=True),
     Column("shard", show=None),
     Column("src", show=None),

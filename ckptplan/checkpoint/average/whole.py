@@ -8,12 +8,10 @@ import numpy as np
 
 from ckptplan.checkpoint.coverage import coverage
 from ckptplan.checkpoint.formats.dcp.items import check_crc
-from ckptplan.checkpoint.manifest import Fault, Flaw, Format, Manifest, Tensor
-from ckptplan.errors import InputError, Place, Problem, printable
+from ckptplan.checkpoint.manifest import DATA_INTACT, Fault, Flaw, Format, Manifest, Tensor, problem_of
+from ckptplan.errors import InputError, Place, Problem
 
 _MOST = 20
-# Does not concern what is read: nothing is executed, and tensors are matched as they are stored.
-_HARMLESS = frozenset({Flaw.FOREIGN_CODE, Flaw.NOT_RESHARDABLE})
 # None in them, or (the CRC-32C of Orbax) none that are compared here.
 _WITHOUT_CHECKSUMS = frozenset({Format.SAFETENSORS, Format.DCP_SAFETENSORS, Format.TORCH_LEGACY, Format.ORBAX})
 
@@ -30,7 +28,7 @@ def refuse_changed(manifest: Manifest, tensors: Sequence[Tensor]) -> None:
     # Only files that these tensors lie in: those without bytes are passed over.
     files = tuple(file if file.name in used else file._replace(size_bytes=0) for file in manifest.files)
     faults = check_crc(manifest._replace(tensors=tuple(tensors), objects=(), files=files))
-    _refuse([_problem(fault, manifest) for fault in faults], manifest)
+    _refuse([problem_of(fault, manifest) for fault in faults], manifest)
 
 
 def has_checksums(manifest: Manifest, tensors: Sequence[Tensor]) -> bool:
@@ -49,17 +47,12 @@ def _refuse(found: list[Problem], manifest: Manifest) -> None:
     raise InputError(shown)
 
 
-def _problem(fault: Fault, manifest: Manifest) -> Problem:
-    file = manifest.root / printable(fault.file) if fault.file else manifest.root
-    return Problem(fault.message, Place(str(file)), key=fault.key, hint=fault.hint)
-
-
 def _faults(manifest: Manifest, tensors: Sequence[Tensor]) -> Iterator[Problem]:
     keys = {tensor.key for tensor in tensors}
     files = _files(manifest, tensors)
     for fault in manifest.faults:
-        if fault.flaw not in _HARMLESS and _concerns(fault, keys, files, listed=bool(manifest.tensors)):
-            yield _problem(fault, manifest)
+        if fault.flaw not in DATA_INTACT and _concerns(fault, keys, files, listed=bool(manifest.tensors)):
+            yield problem_of(fault, manifest)
 
 
 def _concerns(fault: Fault, keys: set[str], files: set[str], *, listed: bool) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ckptplan.checkpoint.archives.flatten import leaves
 from ckptplan.checkpoint.archives.stored import StoredTensor
 from ckptplan.checkpoint.archives.torch_file import TorchFile, is_torch
@@ -51,16 +53,20 @@ def read(folder: CheckpointFolder) -> Manifest:
     return pieces.manifest(Format.TORCH_LEGACY if legacy else Format.TORCH, step=step, world_size=world)
 
 
-def unique_storage_bytes(file: TorchFile) -> int:
-    """Bytes of all storages that tensors of a file refer to, each counted once. [bytes]."""
-    tensors = (leaf for _, leaf in leaves(file.value) if isinstance(leaf, StoredTensor))
+def tensors_of(file: TorchFile) -> list[StoredTensor]:
+    """Every tensor of a file, those that share a storage too."""
+    return [leaf for _, leaf in leaves(file.value) if isinstance(leaf, StoredTensor)]
+
+
+def unique_storage_bytes(tensors: Sequence[StoredTensor]) -> int:
+    """Bytes of all storages that tensors refer to, each counted once. [bytes]."""
     return sum({tensor.storage: tensor.storage_bytes for tensor in tensors}.values())
 
 
 def _remarks(file: TorchFile) -> list[str]:
     """What makes a file larger or smaller than its tensors."""
-    tensors = [leaf for _, leaf in leaves(file.value) if isinstance(leaf, StoredTensor)]
-    stored = sum({tensor.storage: tensor.storage_bytes for tensor in tensors}.values())
+    tensors = tensors_of(file)
+    stored = unique_storage_bytes(tensors)
     reached: dict[str, set[tuple[int, int]]] = {}
     for tensor in tensors:
         start = tensor.data_offset - tensor.storage_offset_bytes * (tensor.deflated_bytes is None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ckptplan.checkpoint.kinds import StateKind
-from ckptplan.checkpoint.manifest import Flaw, Format, Manifest, Object
+from ckptplan.checkpoint.manifest import DATA_INTACT, Format, Manifest, Object
 from ckptplan.checkpoint.reshard.batch import GlobalBatch
 from ckptplan.checkpoint.reshard.layout import Layout
 from ckptplan.checkpoint.reshard.rank_states import SHARDED_OBJECT, NotCarried, data_parallel, states_of_ranks
@@ -15,7 +15,6 @@ from ckptplan.errors import InputError
 __all__ = ["NotCarried", "data_parallel", "is_sound", "not_carried_over"]
 
 # Foreign code is for the audit to tell; what cannot be resharded has an error of its own.
-_HARMLESS = (Flaw.FOREIGN_CODE, Flaw.NOT_RESHARDABLE)
 _NESTED_KEYS = (Format.DCP, Format.DCP_RANK_LOCAL)
 _FORMATS = {
     Format.FSDP1_FLAT: (
@@ -69,13 +68,13 @@ def _kinds(manifest: Manifest) -> set[StateKind]:
 
 def is_sound(manifest: Manifest) -> bool:
     """Whether nothing is known that would stop any loader."""
-    return all(fault.flaw in _HARMLESS for fault in manifest.faults)
+    return all(fault.flaw in DATA_INTACT for fault in manifest.faults)
 
 
 def _of_faults(manifest: Manifest) -> Iterator[NotCarried]:
     """What is damaged: no loader gets past it, whatever the layout."""
     for fault in manifest.faults:
-        if fault.flaw in _HARMLESS:
+        if fault.flaw in DATA_INTACT:
             continue
         where = " ".join(part for part in (fault.file, fault.key) if part)
         said = f"{where}: {fault.message}" if where else fault.message

@@ -12,7 +12,7 @@ import pytest
 from ckptplan.checkpoint.archives.torch_file import read_torch
 from ckptplan.checkpoint.folder import CheckpointFolder
 from ckptplan.checkpoint.formats.detect import read_manifest
-from ckptplan.checkpoint.formats.torch_save import unique_storage_bytes
+from ckptplan.checkpoint.formats.torch_save import tensors_of, unique_storage_bytes
 from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Flaw, Format, Manifest
 from ckptplan.errors import InputError
@@ -45,7 +45,7 @@ def test_storages_count_once_and_whole() -> None:
     """A tied weight, a transpose, and a view of two rows on a storage of 64 that was saved whole."""
     truth = truth_of("torch-save-views")
     with CheckpointFolder(folder_of("torch-save-views")) as folder:
-        assert unique_storage_bytes(read_torch(folder, "model.pt")) == truth["unique_storage_bytes"]
+        assert unique_storage_bytes(tensors_of(read_torch(folder, "model.pt"))) == truth["unique_storage_bytes"]
     remarks = read_manifest(folder_of("torch-save-views")).remarks
     assert [remark.split(" ")[0] for remark in remarks] == ["1,984", "2"]  # 2,048 bytes less two rows; two of one
 

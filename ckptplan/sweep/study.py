@@ -1,0 +1,84 @@
+"""What a sweep asks: specs, axes of values, what to show of each point, and how its points are counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from ckptplan.cost.scenario import Scenario
+
+Rebuild = Callable[[Mapping[str, float]], Scenario]
+
+GPUS = "cluster.gpus"  # another number of GPUs: the failure rate of each one is held, and data parallelism follows
+INTERVAL = "interval"  # no key of a spec: work between two saves that is given instead of the best one [s]
+
+
+class Each(StrEnum):
+    """What one row of the result is about."""
+
+    POINT = "point"  # the best strategy of a point, by the method that knows most
+    STRATEGY = "strategy"  # every strategy of a point, by that method
+    METHOD = "method"  # every strategy of a point by every method
+
+
+class Axis(NamedTuple):
+    """One key and the values it takes, in SI, as in the spec read by the same rules.
+
+    ``key`` is that of a spec with the index of a list in brackets (``save[1].stall``), `GPUS` or `INTERVAL`; ``unit``
+    is that of the values (``s``, ``bytes/s``, empty for numbers); ``texts`` are the values as people read them.
+    """
+
+    key: str
+    values: tuple[float | int, ...]
+    texts: tuple[str, ...]
+    unit: str = ""
+
+
+class Member(NamedTuple):
+    """One spec of a study. ``rebuild`` gives the scenario with other values of the keys of the axes; it pickles."""
+
+    name: str
+    scenario: Scenario
+    rebuild: Rebuild
+    si: Mapping[str, object] = {}  # values in force, for the document
+
+
+class Study(NamedTuple):
+    """A sweep, complete. Points are counted spec by spec, and within one the last axis runs fastest.
+
+    ``columns`` are names of `ckptplan.sweep.measures.MEASURES`, in the order asked for; those of the axes, and of the
+    spec where there are several, always come first. ``runs`` above 0 simulates that many runs at each point.
+    """
+
+    members: tuple[Member, ...]
+    axes: tuple[Axis, ...]
+    columns: tuple[str, ...]
+    each: Each = Each.POINT
+    methods: tuple[str, ...] | None = None  # None: those that say something about the run
+    gpu_hour_price: float | None = None
+    runs: int = 0
+    seed: int = 0
+
+    @property
+    def points_each(self) -> int:
+        """Points of one spec."""
+        return math.prod(len(axis.values) for axis in self.axes)
+
+    @property
+    def points(self) -> int:
+        """Points of all specs."""
+        return len(self.members) * self.points_each
+
+    def member_of(self, point: int) -> Member:
+        """The spec of a point."""
+        return self.members[point // self.points_each]
+
+    def indices_of(self, point: int) -> tuple[int, ...]:
+        """Which value of each axis a point has."""
+        left, found = point % self.points_each, []
+        for axis in reversed(self.axes):
+            left, index = divmod(left, len(axis.values))
+            found.append(index)
+        return tuple(reversed(found))

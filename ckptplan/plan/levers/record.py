@@ -1,0 +1,84 @@
+"""What the levers of a run come out as: frozen, in SI units, the best lever first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ckptplan.plan.record import Record
+
+
+class Lever(NamedTuple):
+    """One change, and the run under it at its own best interval.
+
+    Goodputs are of what would be typed, as ``Record.goodput_typed``. Savings are over the whole work of the run, whose
+    wall time becomes shorter: ``gpus * work_s * (1/before - 1/after)``; None where the work, or the price, is not
+    known. [1, s]
+    """
+
+    key: str  # one word or two, such as ``asynchronous``
+    title: str  # an imperative: ``save asynchronously``
+    change: str  # the numbers before and after: ``stall 60 s to 277 ms, flush 2.84 s``
+    strategy: str  # the best one under the change
+    interval_s: float
+    interval_steps: int | None
+    goodput: float
+    gained: float  # goodput gained, below 0 where the change does harm
+    gpu_hours_saved: float | None
+    money_saved: float | None
+    own: bool = False  # the user's own change
+    notes: tuple[str, ...] = ()  # what must be true for it: memory for a buffer, nodes that stand by
+
+
+class Left(NamedTuple):
+    """A lever that this run does not have, and why."""
+
+    key: str
+    title: str
+    why: str
+
+
+class Elasticity(NamedTuple):
+    """How the lost share of time follows one input at the optimum, the best interval moving with it.
+
+    ``elasticity`` is d ln(1 - goodput) / d ln(input); ``points_for_10_percent`` is what the goodput gains if the input
+    is 10 % larger, by that slope. [1]
+    """
+
+    key: str  # of the input: mtbf, stall, flush, restart, ...
+    title: str
+    value_text: str
+    elasticity: float
+    points_for_10_percent: float
+
+
+class Overlap(NamedTuple):
+    """Two levers together. ``overlap`` is the sum of what each gains minus ``joint``; below 0 they help each other."""
+
+    first: str
+    second: str
+    first_gained: float
+    second_gained: float
+    joint: float
+    overlap: float
+
+
+class Levers(NamedTuple):
+    """Everything that ``ckptplan levers`` prints."""
+
+    name: str
+    gpus: int
+    best: Record
+    strategy: str  # of the plan as it is; ``tiers`` where several tiers are best
+    interval_s: float
+    interval_steps: int | None
+    goodput: float
+    step_time_s: float | None
+    work_s: float | None
+    gpu_hour_price: float | None
+    levers: tuple[Lever, ...]  # ranked: what gains most first
+    left: tuple[Left, ...]
+    elasticities: tuple[Elasticity, ...]
+    overlaps: tuple[Overlap, ...]  # pairs of levers, the largest overlap first
+    all_together: float | None  # goodput gained by all levers that go together
+    first: str  # the one thing to do first, in one sentence
+    warnings: tuple[str, ...] = ()

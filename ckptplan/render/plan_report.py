@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ckptplan.errors import printable
 from ckptplan.plan.record import Plan, Record
+from ckptplan.render.bars import loss_bars
 from ckptplan.render.class_report import class_sheet, class_title, guards
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
@@ -30,6 +31,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
         screen.paragraph(facts(plan)) + "\n",
         screen.table(sheet),
         _footnotes(screen, notes),
+        loss_bars(plan, screen),
         *_table(tier_sheet(plan), tier_title(), screen),
         *_table(class_sheet(plan), class_title(plan), screen),
         screen.bullets("What guards the run", guards(plan)),

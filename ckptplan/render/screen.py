@@ -7,9 +7,12 @@ import os
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ckptplan.render.sheet import Sheet
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _UNBOUNDED = 100_000  # a pipe has no width: nothing is wrapped or cut
 
@@ -34,13 +37,12 @@ class Screen(NamedTuple):
     def table(self, sheet: Sheet) -> str:
         """The sheet as a table, or as a list of its rows where the table would not fit: no digit is ever cut."""
         drawn = self._draw(sheet)
-        if self.width is not None and _widest(drawn) > self.width:
+        if self.width is not None and widest(drawn) > self.width:
             return self._stack(sheet)
         return drawn
 
     def _draw(self, sheet: Sheet) -> str:
         from rich import box
-        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
@@ -51,6 +53,12 @@ class Screen(NamedTuple):
         for number, row in enumerate(rows):
             style = "bold" if number in sheet.emphasis else None
             table.add_row(*(Text(cell) for cell in row), style=style)
+        return self.drawn(table)
+
+    def drawn(self, table: Table) -> str:
+        """A table of rich, as long as it is, without blank lines and blanks at the ends of lines."""
+        from rich.console import Console
+
         out = io.StringIO()
         console = Console(
             file=out,
@@ -111,7 +119,8 @@ def _pair(title: str, cell: str) -> str:
     return f"{name} {cell} %" if unit == "%" else f"{title} {cell}"
 
 
-def _widest(text: str) -> int:
+def widest(text: str) -> int:
+    """Cells that the longest line takes, colours aside."""
     from rich.text import Text
 
     return max((Text.from_ansi(line).cell_len for line in text.splitlines()), default=0)

@@ -158,7 +158,7 @@ def _table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=True, padding=(0, 1), show_header=full)
+    table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=full)
     table.add_column(Text(""), no_wrap=True)
     table.add_column(Text(""), no_wrap=True, width=width or None)
     shown = [Text.assemble((_glyph(part, screen), part.style), f" {part.name}") for part in parts] if full else []
@@ -167,7 +167,7 @@ def _table(
     for row in rows:
         numbers = [row.shares[PARTS.index(part)] for part in parts] + [row.goodput] if full else [row.lost]
         cells = [Text(hundredths(number) if full else percent(number)) for number in numbers]
-        table.add_row(Text(row.label), _bar(row, width, most, screen), *cells, style="bold" if row.best else None)
+        table.add_row(Text(f" {row.label}"), _bar(row, width, most, screen), *cells, style="bold" if row.best else None)
     return table
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ckptplan.cost.scenario import Scenario
+from ckptplan.cost.scenario import Cluster, Model, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError
 
@@ -54,8 +54,19 @@ def load_time(bytes_read: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike = 
     return read + np.asarray(latency, dtype=np.float64)
 
 
-def restart_cost(scenario: Scenario) -> RestartCost:
+def restart_cost(scenario: Scenario, to_load_bytes: float | None = None) -> RestartCost:
     """Downtime and restart of a scenario, by phase where phases are given.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Restart, and where the load is to be computed model, cluster and storage.
+    to_load_bytes : float, optional
+        `bytes_to_load` of its model and cluster, where they are known already. [bytes]
+
+    Returns
+    -------
+    RestartCost
 
     Raises
     ------
@@ -65,7 +76,7 @@ def restart_cost(scenario: Scenario) -> RestartCost:
     restart = scenario.restart
     if restart.total_s is not None:
         return RestartCost(restart.total_s, 0.0, restart.total_s)
-    load_s, loaded = (restart.load_s, None) if restart.load_s is not None else _computed_load(scenario)
+    load_s, loaded = (restart.load_s, None) if restart.load_s is not None else _computed_load(scenario, to_load_bytes)
     phases = {
         "detect": restart.detect_s,
         "replace": restart.replace_s,
@@ -78,14 +89,19 @@ def restart_cost(scenario: Scenario) -> RestartCost:
     return RestartCost(downtime + rest, downtime, rest, phases, loaded)
 
 
-def _computed_load(scenario: Scenario) -> tuple[float, float]:
-    """Load time and the bytes read: every rank reads what it holds, frozen weights too, wherever they are kept."""
+def bytes_to_load(model: Model, cluster: Cluster) -> float:
+    """What all ranks read together: each what it holds, frozen weights too, wherever they are kept. [bytes]."""
+    return sizes(replace(model, frozen_weights_saved=True), cluster).held_by_all_bytes
+
+
+def _computed_load(scenario: Scenario, read: float | None) -> tuple[float, float]:
+    """Load time and the bytes read."""
     bandwidth = scenario.storage.read_bandwidth_bytes_per_s
     if bandwidth is None:
         raise InputError(
             "restart.load is computed from the read bandwidth, which is not given",
             hint="add storage.read_bandwidth, such as 20 GB/s, or give restart.load or restart.total",
         )
-    needed = replace(scenario.model, frozen_weights_saved=True)
-    read = sizes(needed, scenario.cluster).held_by_all_bytes
+    if read is None:
+        read = bytes_to_load(scenario.model, scenario.cluster)
     return float(load_time(read, bandwidth, scenario.storage.latency_s)), read

@@ -48,7 +48,7 @@ class SaveCost(NamedTuple):
     fits: bool = True  # whether the buffers fit into host memory, as far as that is known
 
 
-def save_cost(save: Save, scenario: Scenario) -> SaveCost:
+def save_cost(save: Save, scenario: Scenario, size: Sizes | None = None) -> SaveCost:
     """Cost of one save of a scenario by one of its strategies.
 
     Parameters
@@ -57,6 +57,8 @@ def save_cost(save: Save, scenario: Scenario) -> SaveCost:
         The strategy. A given stall or flush is taken as it is.
     scenario : Scenario
         Model, cluster and storage.
+    size : Sizes, optional
+        `sizes` of its model and cluster, replicas spread as the strategy says, where they are known already.
 
     Returns
     -------
@@ -67,7 +69,8 @@ def save_cost(save: Save, scenario: Scenario) -> SaveCost:
     InputError
         If a time is neither given nor computable.
     """
-    size = sizes(scenario.model, scenario.cluster, spread_replicas=save.spread_replicas)
+    if size is None:
+        size = sizes(scenario.model, scenario.cluster, spread_replicas=save.spread_replicas)
     if save.mode is Mode.ASYNCHRONOUS:
         return _asynchronous(save, scenario, size)
     if save.flush_s:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.spread import Spread
-from ckptplan.errors import InputError, Problem
+from ckptplan.errors import InputError, Problem, printable
 from ckptplan.spec.assignments import from_environment, from_flags
 from ckptplan.spec.build import build
 from ckptplan.spec.document import parse, read_text
@@ -18,7 +18,7 @@ from ckptplan.spec.named_files import NamedFiles
 from ckptplan.spec.overlay import apply, expand_presets
 from ckptplan.spec.record import Record, Value, nested
 from ckptplan.spec.shorthand import spelled_out
-from ckptplan.spec.tree import MapNode
+from ckptplan.spec.tree import MapNode, Node
 
 __all__ = ["Spec", "Value", "read_spec", "spec_json_schema"]
 
@@ -50,9 +50,11 @@ class Spec:
         """
         if self._fields is None:
             return self.scenario
+        from ckptplan.spec.unheard import Unheard
+
         given = {key: self._fields.given[key]._replace(si=value) for key, value in values.items()}
         changed = replace(self._fields, given=self._fields.given | given, problems=[], faulty=set())
-        scenario = build(Record(changed, self._files))
+        scenario = build(Unheard(changed, self._files, values))
         if scenario is None:
             raise InputError(_in_order(changed.problems))
         return scenario
@@ -94,9 +96,14 @@ def read_spec(
         root = spelled_out(expand_presets(root, problems))
         root = spelled_out(apply(root, from_environment(environment, problems), problems))
         root = spelled_out(apply(root, from_flags(sets, problems), problems))
+    _refuse_a_study(root)
     fields = read_fields(root, file)
     fields.faulty |= {problem.key for problem in problems if problem.key}
     fields.problems[:0] = problems
+    if "sweep" in fields.groups:
+        from ckptplan.spec.sweep_group import take_sweep
+
+        take_sweep(fields, alone=False)  # of no use to a scenario, but checked with the rest of the file
     record = Record(fields, files)
     if "storage.measured" in fields.given:
         from ckptplan.spec.measured import take_measured
@@ -115,6 +122,17 @@ def read_spec(
         _fields=fields,
         _files=files,
     )
+
+
+def _refuse_a_study(root: Node) -> None:
+    if not isinstance(root, MapNode) or "sweep" not in root.entries:
+        return
+    from ckptplan.spec.sweep_group import is_study
+
+    if is_study(root):
+        message = "this file asks for a sweep of other specs, and is none itself"
+        hint = f"ckptplan sweep {printable(root.source.name)}; or name one of its specs here"
+        raise InputError(Problem(message, root.place, "sweep", hint))
 
 
 def spec_json_schema() -> dict[str, Any]:

@@ -31,13 +31,20 @@ def from_flags(sets: Sequence[str], problems: list[Problem]) -> list[Assignment]
     found: list[Assignment] = []
     for text in sets:
         label = f"--set {text if len(text) <= 80 else text[:77] + '...'}"
-        match = _SET.fullmatch(text)
-        path = _split(match[1]) if match else ()
-        if match is None or not path:
+        parts = key_and_value(text)
+        if parts is None:
             problems.append(Problem("KEY=VALUE is wanted", Place(label), hint="write for example cluster.gpus=1024"))
             continue
-        _assign(found, path, match[2], label, problems, written=match[1])
+        written, path, value = parts
+        _assign(found, path, value, label, problems, written=written)
     return found
+
+
+def key_and_value(text: str) -> tuple[str, tuple[str, ...], str] | None:
+    """The key as written, its path, and the text behind the equals sign; None if it is no ``KEY=VALUE``."""
+    match = _SET.fullmatch(text)
+    path = path_of(match[1]) if match else ()
+    return (match[1], path, match[2]) if match and path else None
 
 
 def from_environment(environment: Mapping[str, str], problems: list[Problem]) -> list[Assignment]:
@@ -83,7 +90,8 @@ def _paths(group: Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
             yield from _paths(entry.item, (*path, key, "0"))
 
 
-def _split(path: str) -> tuple[str, ...]:
+def path_of(path: str) -> tuple[str, ...]:
+    """The parts of a key such as ``save[1].stall``; none if it is no key."""
     parts, position = [], 0
     while position < len(path):
         found = _PART.match(path, position)

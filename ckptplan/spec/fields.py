@@ -40,6 +40,7 @@ _NOUNS: dict[Form, str] = {
     "choice": "a word",
     "state": "a ledger",
     "date": "a date",
+    "axes": "a group of keys with their values",
 }
 _DIMENSIONS: dict[Form, Dimension] = {
     "time": "time",
@@ -117,17 +118,18 @@ def read_fields(root: Node, file: str) -> Fields:
         hint = "ckptplan spec init prints a spec; write model: {config: ./config.json} in it, or the name of this file"
         fields.fault("", message, hint, root.place)
         return fields
-    _group(fields, "", root, SPEC)
+    read_group(fields, "", root, SPEC)
     return fields
 
 
 def read_state(fields: Fields, path: str, node: MapNode) -> None:
     """Hold one item of ``model.state`` against the schema."""
     fields.places[path] = node.place
-    _group(fields, path, node, STATE)
+    read_group(fields, path, node, STATE)
 
 
-def _group(fields: Fields, path: str, node: MapNode, group: Group) -> None:
+def read_group(fields: Fields, path: str, node: MapNode, group: Group) -> None:
+    """Hold one group against the schema."""
     fields.groups[path] = node
     fields.places.setdefault(path, node.place)
     for name, (place, child) in node.entries.items():
@@ -152,10 +154,10 @@ def _entry(fields: Fields, path: str, node: Node, entry: Entry) -> None:
     elif isinstance(entry, Many):
         _many(fields, path, node, entry)
     elif isinstance(node, MapNode):
-        _group(fields, path, node, entry)
+        read_group(fields, path, node, entry)
     elif isinstance(node, ScalarNode) and node.value is None:
         # A group whose keys are all commented out.
-        _group(fields, path, MapNode(node.source, node.line, node.column), entry)
+        read_group(fields, path, MapNode(node.source, node.line, node.column), entry)
     else:
         fields.fault(path, f"{what(node)} where a group of keys belongs", f"write {example_of(_last(path), entry)}")
 
@@ -175,7 +177,7 @@ def _many(fields: Fields, path: str, node: Node, entry: Many) -> None:
 
 def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
     hint = f"write {example_of(_last(path), key)}"
-    if key.form == "state":
+    if key.form in {"state", "axes"}:
         if isinstance(node, ScalarNode) and node.value is None:
             fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
         else:
@@ -192,7 +194,7 @@ def _key(fields: Fields, path: str, node: Node, key: Key) -> None:
         fields.fault(path, "the key has no value", f"{hint}, or leave the key out")
     else:
         try:
-            fields.given[path] = Given(_value(node, key, _last(path)), node)
+            fields.given[path] = Given(value_of(node, key, _last(path)), node)
         except UnitError as error:
             fields.fault(path, str(error), error.hint)
 
@@ -223,7 +225,7 @@ def _integers(fields: Fields, path: str, node: Node, key: Key) -> None:
             fields.fault(path, f"{what(item)} where a whole number belongs", hint, item.place)
             return
         try:
-            _value(item, _ONE_INTEGER, _last(path))
+            value_of(item, _ONE_INTEGER, _last(path))
         except UnitError as error:
             # An example of one number is none of the list; what number would do is.
             fields.fault(path, str(error), hint if f"{_last(path)}: " in error.hint else error.hint, item.place)
@@ -235,12 +237,12 @@ def whole_numbers(fields: Fields, path: str) -> tuple[int, ...]:
     """The numbers of a list that was found good; none if it is not given."""
     given = fields.given.get(path)
     items = given.node.items if given is not None and isinstance(given.node, ListNode) else []
-    return tuple(int(_value(item, _ONE_INTEGER, "")) for item in items if isinstance(item, ScalarNode))
+    return tuple(int(value_of(item, _ONE_INTEGER, "")) for item in items if isinstance(item, ScalarNode))
 
 
 def _spread(fields: Fields, path: str, node: Node, key: Key) -> None:
     def read(scalar: ScalarNode) -> float:
-        value = _value(scalar, key, _last(path))
+        value = value_of(scalar, key, _last(path))
         if isinstance(value, str):
             raise UnitError(f"{value} makes no range", f"write {example_of(_last(path), key)}")
         return value
@@ -252,8 +254,14 @@ def _spread(fields: Fields, path: str, node: Node, key: Key) -> None:
         fields.fault(path, str(error), error.hint)
 
 
-def _value(node: ScalarNode, key: Key, name: str) -> float | int | str:
-    """The value of one key in SI."""
+def value_of(node: ScalarNode, key: Key, name: str) -> float | int | str:
+    """The value of one key in SI.
+
+    Raises
+    ------
+    UnitError
+        If it is none that the key takes.
+    """
     if key.form == "text":
         return _text(node)
     if key.form == "choice":

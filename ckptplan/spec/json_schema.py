@@ -78,6 +78,8 @@ def _type(name: str, entry: Entry, path: str) -> Any:
         return Annotated[str, WithJsonSchema({"type": "string", "enum": list(presets()[path])})]
     if entry.form == "state":
         return _state_type()
+    if entry.form == "axes":
+        return Annotated[dict[str, Any], WithJsonSchema(patterns.axes())]
     return Annotated[Any, WithJsonSchema(patterns.written(entry, least=1 if inner == "model.parameters" else None))]
 
 

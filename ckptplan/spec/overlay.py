@@ -230,22 +230,26 @@ def _same_layer(node: Node, item: Assignment) -> bool:
 
 
 def _put_list(node: ListNode, path: tuple[str, ...], item: Assignment, done: str) -> ListNode:
-    names = [_name(child, done) for child in node.items]
-    wanted = path[0]
-    alike = [index for index, name in enumerate(names) if _folded(name) == _folded(wanted)]
-    if re.fullmatch("[0-9]{1,6}", wanted) and int(wanted) < len(names):
-        index = int(wanted)
-    elif wanted in names:
-        index = names.index(wanted)
-    elif len(alike) == 1:
-        index = alike[0]
-    else:
+    index = index_of(node, path[0], done)
+    if index is None:
+        names = [_name(child, done) for child in node.items]
         valid = ", ".join(f"{done}[{name}]" for name in names if name) or f"{done}[0]"
-        message = f"there is no {done}[{wanted}]; it has {len(names)} entries, counted from 0"
+        message = f"there is no {done}[{path[0]}]; it has {len(names)} entries, counted from 0"
         raise InputError(Problem(message, item.node.place, item.written, f"write {valid}"))
     items = list(node.items)
     items[index] = _put(items[index], path[1:], item, f"{done}[{index}]")
     return replace(node, items=items)
+
+
+def index_of(node: ListNode, wanted: str, group: str) -> int | None:
+    """Which item of a list is meant by its number or its name; None if there is none."""
+    names = [_name(child, group) for child in node.items]
+    alike = [index for index, name in enumerate(names) if _folded(name) == _folded(wanted)]
+    if re.fullmatch("[0-9]{1,6}", wanted) and int(wanted) < len(names):
+        return int(wanted)
+    if wanted in names:
+        return names.index(wanted)
+    return alike[0] if len(alike) == 1 else None
 
 
 def _folded(name: str) -> str:

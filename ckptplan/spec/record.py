@@ -53,7 +53,7 @@ class Record:
             text = key.default
         if given is not None and given.spread is not None:
             text = _spread_for_people(given.spread, form)
-        shown = text if text is not None else _for_people(si, form)
+        shown = text if text is not None else for_people(si, form)
         self.note(path, si, shown, origin if given is None else given.node.origin, UNIT_OF_FORM.get(form, ""))
         return si
 
@@ -73,11 +73,12 @@ class Record:
 
 def _spread_for_people(spread: Spread, form: str) -> str:
     if spread.low is not None and spread.high is not None:
-        return f"{_for_people(spread.low, form)} .. {_for_people(spread.high, form)}"
-    return f"{_for_people(spread.mean, form)}, cv {spread.cv:g}"
+        return f"{for_people(spread.low, form)} .. {for_people(spread.high, form)}"
+    return f"{for_people(spread.mean, form)}, cv {spread.cv:g}"
 
 
-def _for_people(si: Any, form: str) -> str:
+def for_people(si: Any, form: str) -> str:
+    """A value in SI as people read it, by the form of its key."""
     if not isinstance(si, int | float):
         return str(si)
     if form == "bytes":

@@ -4,6 +4,7 @@ from ckptplan.cost.scenario import Kind, LawName, Mode, Scope, Shard, Strike
 from ckptplan.spec.schema_entries import Entry, Form, Group, Key, Many
 from ckptplan.spec.schema_faults import CLASSES, POWER, PREDICTION, RETENTION, SPARES, TIERS, VERIFICATION, WATCHDOG
 from ckptplan.spec.schema_record import RECORD
+from ckptplan.spec.schema_sweep import SWEEP
 
 __all__ = ["SPEC", "STATE", "Entry", "Form", "Group", "Key", "Many", "find"]
 
@@ -347,6 +348,7 @@ SPEC = Group(
         "prediction": PREDICTION,
         "training": _TRAINING,
         "assume": _ASSUME,
+        "sweep": SWEEP,
     },
 )
 

@@ -18,6 +18,7 @@ Form = Literal[
     "time or auto",
     "state",
     "date",
+    "axes",
 ]
 
 

@@ -27,6 +27,13 @@ def written(key: Key, *, least: float | None = None) -> dict[str, Any]:
     return {"anyOf": [value, *_spread(key)]} if key.form in SPREADABLE and not key.exact else value
 
 
+def axes() -> dict[str, Any]:
+    """Keys, each with a value, a range, or a list of both; what a key takes no schema can say here."""
+    value = {"type": ["number", "string"], "minLength": 1, "pattern": _LINE}
+    values = {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
+    return {"type": "object", "minProperties": 1, "additionalProperties": values}
+
+
 def _spread(key: Key) -> list[dict[str, Any]]:
     """A range, or a mean with its coefficient of variation; that the first value is the lower one no schema can say."""
     unit = {"number": "", "fraction": r"\s*(%|percent)?"}.get(key.form, rf"\s*({_units(_dimension(key.form))})")

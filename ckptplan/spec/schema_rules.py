@@ -145,6 +145,7 @@ RULES: dict[str, list[Rule]] = {
         _if(_any_of("then_every", "then_for"), has(*THEN_KEYS)),
         {"properties": {"probability": {"not": {"anyOf": [{"const": 1}, {"type": "string", "pattern": _CERTAIN}]}}}},
     ],
+    "sweep": [_none_of("specs")],
     "spares": [{"properties": {"nodes": {"multipleOf": 1, "maximum": MOST_GPUS}}}],
     "model.state": [
         {"oneOf": [has("bytes_per_parameter"), has("bytes")]},

@@ -1,0 +1,88 @@
+"""A spec as a member of a study: read with the axes in force, and rebuilt at each of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ckptplan.cost.scenario import Scenario
+from ckptplan.errors import InputError, Problem
+from ckptplan.spec.axes import WrittenAxis
+from ckptplan.spec.named_files import NamedFiles
+from ckptplan.spec.overlay import index_of
+from ckptplan.spec.reading import Spec, read_spec
+from ckptplan.spec.tree import ListNode, MapNode, Node
+from ckptplan.sweep.study import GPUS, INTERVAL
+
+_APART = frozenset({GPUS, INTERVAL})  # a sweep applies these to the scenario
+
+
+class Rebuilt(NamedTuple):
+    """Called with values of the axes, it gives the scenario; it pickles."""
+
+    spec: Spec
+    keys: tuple[tuple[str, str], ...]  # key of the axis, and of this spec, whose list may have another order
+    strategies: tuple[str, ...] = ()  # only these; empty: all
+
+    def __call__(self, values: Mapping[str, float]) -> Scenario:
+        """The scenario with other values, in SI."""
+        return self.only(self.spec.with_values({own: values[key] for key, own in self.keys if key in values}))
+
+    def only(self, scenario: Scenario) -> Scenario:
+        """The scenario with the strategies that are wanted."""
+        if not self.strategies:
+            return scenario
+        saves = tuple(save for save in scenario.saves if save.name in self.strategies)
+        return replace(scenario, saves=saves, strategies=self.strategies)
+
+
+def read_member(
+    data: bytes,
+    file: str,
+    axes: Sequence[WrittenAxis],
+    *,
+    sets: Sequence[str],
+    environment: Mapping[str, str],
+    files: NamedFiles,
+) -> tuple[Spec, tuple[str, ...]]:
+    """The spec at the first value of every axis, and the keys of the axes with the index of a list in brackets.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file and of what overrides it; those of an axis are said to be of that axis.
+    """
+    own = [axis for axis in axes if axis.axis.key not in _APART]
+    firsts = {f"--set {axis.axis.key}={axis.first}": axis for axis in own}
+    try:
+        spec = read_spec(
+            data,
+            file,
+            sets=[*sets, *(f"{axis.axis.key}={axis.first}" for axis in own)],
+            environment=environment,
+            files=files,
+        )
+    except InputError as error:
+        raise InputError([_of_axis(problem, firsts) for problem in error.problems]) from error
+    root = None if spec._fields is None else spec._fields.groups.get("")
+    return spec, tuple(_with_indices(axis, root) for axis in axes)
+
+
+def _of_axis(problem: Problem, firsts: Mapping[str, WrittenAxis]) -> Problem:
+    axis = None if problem.place is None else firsts.get(problem.place.file)
+    return problem if axis is None else replace(problem, place=axis.place)
+
+
+def _with_indices(axis: WrittenAxis, root: MapNode | None) -> str:
+    node: Node | None = root
+    text = ""
+    for part in axis.path:
+        if isinstance(node, ListNode):
+            index = index_of(node, part, text)
+            node = None if index is None else node.items[index]
+            text = f"{text}[{part if index is None else index}]"
+        else:
+            node = node.child(part) if isinstance(node, MapNode) else None
+            text = f"{text}.{part}".lstrip(".")
+    return text

@@ -14,10 +14,61 @@ class Cause(NamedTuple):
     it is changed first, last or in between; where they are far apart, causes overlap. [1]
     """
 
-    groups: tuple[str, ...]  # of the scenario: model, cluster, failures, storage, save, restart, training
+    groups: tuple[str, ...]  # of the scenario: model, cluster, failures, storage, save, restart, training, ...
     points: float
     least: float
     most: float
+    why: str | None = None  # several groups: what cannot be planned when they are not changed together
+    standard_error: float | None = None  # of ``points``, where orders were sampled
+
+    @property
+    def name(self) -> str:
+        """``save``, ``storage and save``, ``model, storage and save``."""
+        *others, last = self.groups
+        return f"{', '.join(others)} and {last}" if others else last
+
+
+class Outcome(NamedTuple):
+    """What one of the two runs comes to at the best number that can be typed.
+
+    The shares are of wall time, and sum to one with ``goodput``. ``wall_s`` is ``work_s / goodput``, and hours and money
+    follow from it; None where the work, or the price, is not known. [1, s, bytes]
+    """
+
+    name: str
+    gpus: int
+    useful_gpus: float  # GPUs that lose nothing and would do as much
+    size_bytes: float
+    mtbf_per_gpu_s: float
+    mtbf_s: float
+    restart_total_s: float
+    strategy: str  # ``tiers`` where several tiers are best
+    stall_s: float
+    flush_s: float
+    step_time_s: float | None
+    interval_s: float  # whole steps where the step time is known
+    interval_steps: int | None
+    goodput: float
+    save_fraction: float
+    rework_fraction: float
+    restart_fraction: float
+    slow_fraction: float
+    waiting_fraction: float
+    work_s: float | None
+    wall_s: float | None
+    gpu_hours: float | None
+    lost_gpu_hours: float | None
+    money: float | None
+    lost_money: float | None
+
+
+class Loss(NamedTuple):
+    """One way in which wall time is lost, in both runs; ``points`` of all of them sum to the difference too. [1]."""
+
+    name: str  # save, rework, restart, slow, waiting
+    first: float
+    second: float
+    points: float  # what it makes of the difference: ``first - second``
 
 
 class Comparison(NamedTuple):
@@ -28,4 +79,9 @@ class Comparison(NamedTuple):
     difference: float  # goodput of the second minus that of the first
     causes: tuple[Cause, ...]  # the largest first
     mixed: int  # scenarios in between that were planned
+    outcomes: tuple[Outcome, Outcome]
+    losses: tuple[Loss, ...]
+    orders: int | None = None  # that were sampled; None: all orders count
+    silent: tuple[str, ...] = ()  # groups that differ, and that no goodput depends on
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -1,7 +1,5 @@
 """What the levers of a run come out as: frozen, in SI units, the best lever first."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ckptplan.plan.record import Record
@@ -27,6 +25,10 @@ class Lever(NamedTuple):
     money_saved: float | None
     own: bool = False  # the user's own change
     notes: tuple[str, ...] = ()  # what must be true for it: memory for a buffer, nodes that stand by
+    worth: float = 0.0  # as ``gained``, of the run as it is for as many GPU-hours; it ranks. Equal but for other GPUs
+    gained_before_steps: float = 0.0  # at the best interval, not rounded to whole steps
+    gpus: int = 0  # of the job under the change
+    wall_s_saved: float | None = None
 
 
 class Left(NamedTuple):
@@ -82,3 +84,7 @@ class Levers(NamedTuple):
     all_together: float | None  # goodput gained by all levers that go together
     first: str  # the one thing to do first, in one sentence
     warnings: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()  # keys of the levers that ``all_together`` is of
+    apart: tuple[Left, ...] = ()  # pairs that cannot be pulled together, and why
+    paired: int = 0  # levers of which all pairs were tried, the best ones
+    assumptions: tuple[str, ...] = ()

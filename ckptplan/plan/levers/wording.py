@@ -1,0 +1,52 @@
+"""The one thing to do first, in words."""
+
+from ckptplan.plan.levers.record import Lever
+from ckptplan.units import format_time
+
+WORTH_DOING = 0.0005  # of goodput: 0.05 points
+
+
+def do_first(lever: Lever | None) -> str:
+    """``Do first: save asynchronously: +6.7 points, 2.1 million GPU-hours``; or that nothing is worth it."""
+    if lever is None:
+        return "Do first: nothing; no lever applies to what the spec says"
+    if not lever.worth > WORTH_DOING:
+        return f"Do first: nothing; no lever gains more than 0.05 points (most: {lever.title}, {gain(lever.gained)})"
+    return f"Do first: {lever.title}: {worth_of(lever)}"
+
+
+def worth_of(lever: Lever) -> str:
+    """What a lever gains, saves and costs less: only what is known."""
+    parts = [gain(lever.gained)]
+    if lever.gpu_hours_saved is not None:
+        parts.append(f"{large(lever.gpu_hours_saved)} GPU-hours")
+    if lever.money_saved is not None:
+        parts.append(f"{large(lever.money_saved)} in money")
+    return ", ".join(parts)
+
+
+def first_sentence(lever: Lever | None, goodput: float, work_s: float | None) -> str:
+    """The same with the numbers before and after."""
+    text = do_first(lever)
+    if lever is None or not lever.worth > WORTH_DOING:
+        return text
+    run = "" if work_s is None else f", over {format_time(work_s)} of work"
+    return f"{text}{run} ({lever.change}; goodput {100 * goodput:.2f} % to {100 * lever.goodput:.2f} %)"
+
+
+def gain(share: float) -> str:
+    """``+6.7 points``, ``-0.004 points``: two digits, and no smaller than a thousandth."""
+    shown = 100.0 * share
+    if abs(shown) < 0.0005:
+        return "0 points"
+    return f"{shown:+.1f} points" if abs(shown) >= 0.95 else f"{shown:+.2g} points"
+
+
+def large(value: float) -> str:
+    """``2.1 million``, ``563,000``, ``12``: two or three digits."""
+    size = abs(value)
+    for unit, least in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if size >= 0.9995 * least:
+            short = value / least
+            return f"{short:,.0f} {unit}" if abs(short) >= 99.5 else f"{short:.3g} {unit}"
+    return f"{float(f'{value:.3g}'):,.0f}" if size >= 99.5 else f"{value:.2g}"

@@ -28,8 +28,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 class Part(NamedTuple):
     """One share of lost time: its name, and how its cells look. Each glyph is its own, so that colour says nothing new.
 
-    Neighbours differ in darkness. The colours are names of the terminal's own palette; blue, yellow and red stay apart
-    for each kind of colour blindness, by hue or by lightness.
+    Neighbours differ in darkness. The colours are those of the terminal itself: in the common palettes these five stay
+    apart for each kind of colour blindness, by hue or by lightness; with cyan, magenta or green among them they do not.
     """
 
     key: str
@@ -43,7 +43,7 @@ PARTS = (
     Part("save_fraction", "save", "█", "#", "bright_blue"),
     Part("rework_fraction", "rework", "░", "-", "yellow"),
     Part("restart_fraction", "restart", "▓", "+", "red"),
-    Part("slow_fraction", "slow", "▚", "/", "cyan"),
+    Part("slow_fraction", "slow", "▚", "/", "default"),
     Part("waiting_fraction", "waiting", "═", "=", "bright_black"),
 )
 

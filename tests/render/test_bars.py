@@ -19,6 +19,7 @@ from ckptplan.render.numbers import hundredths
 from ckptplan.render.plan_report import report
 from ckptplan.render.screen import Screen
 from tests.cli.harness import ckptplan
+from tests.render.colour_vision import EYES, nearest
 
 SHARES = st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1.0)), min_size=len(PARTS), max_size=len(PARTS)).filter(any)
 BAR = re.compile("([█░▓▚═]+)")
@@ -144,6 +145,30 @@ def test_colour_adds_nothing_but_colour() -> None:
     assert "\n".join(Text.from_ansi(line).plain.rstrip() for line in coloured.splitlines()) == plain.rstrip("\n")
     assert len({part.block for part in PARTS}) == len({part.letter for part in PARTS}) == len(PARTS)
     assert len({part.style for part in PARTS}) == len(PARTS)
+
+
+# Defaults of xterm (XTerm-col.ad) on light and on dark ground, and of the dark terminal of Visual Studio Code
+# (terminalColorRegistry.ts).
+_NAMES = ("bright_blue", "yellow", "red", "default", "bright_black")
+PALETTES = {
+    "xterm on white": ("#5c5cff", "#cdcd00", "#cd0000", "#000000", "#7f7f7f"),
+    "xterm on black": ("#5c5cff", "#cdcd00", "#cd0000", "#ffffff", "#7f7f7f"),
+    "vscode": ("#3b8eea", "#e5e510", "#cd3131", "#cccccc", "#666666"),
+}
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("palette", PALETTES)
+def test_terminal_colours_stay_apart(palette: str, eye: str) -> None:
+    """In common palettes, for each eye: shares that touch are far apart, others still more than what is just seen.
+
+    Some 2.3 steps of CIE L*a*b* are just seen (Mahy and others, 1994). Text and yellow of one palette are 17 apart for
+    tritanopia and never touch: their glyphs and places tell them apart too.
+    """
+    shown = dict(zip(_NAMES, PALETTES[palette], strict=True))
+    colours = [shown[part.style] for part in PARTS]
+    assert min(nearest(pair, eye) for pair in itertools.pairwise(colours)) >= 20.0
+    assert nearest(colours, eye) >= 10.0
 
 
 @pytest.mark.parametrize("config", CONFIGS)

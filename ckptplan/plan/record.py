@@ -137,9 +137,9 @@ class Plan(NamedTuple):
         return tuple(r for r in self.records if r.given and r.gpus == self.gpus)
 
 
-_PREFERENCE = {"renewal": 2, "exact": 1}
+PREFERENCE = {"renewal": 2, "exact": 1}
 
 
 def recommended(record: Record) -> tuple[int, float]:
     """Order of preference: the method that knows most of the failures first, then what the interval really yields."""
-    return _PREFERENCE.get(record.method, 0), record.goodput_typed
+    return PREFERENCE.get(record.method, 0), record.goodput_typed

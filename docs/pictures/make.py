@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -20,6 +21,7 @@ from ckptplan.render.screen import Screen
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = 100
+CURVE = ("optimize", "llama3-405b", "--interval", "1h")
 END = "\nTo the end of the run"  # the picture stops here: what follows is in the text of the README
 
 # A panel of its own colour reads on white pages and on dark ones. The inks are those of Okabe and Ito (2008), lighter
@@ -129,16 +131,21 @@ def optimize_svg() -> str:
     return terminal_svg(terminal_text("llama3-405b"), "Output of ckptplan optimize llama3-405b")
 
 
-def curve_svg(path: Path) -> None:
-    """The plot, by the command that the README names."""
-    command = ["optimize", "llama3-405b", "--interval", "1h", "--plot", str(path)]
-    subprocess.run([sys.executable, "-m", "ckptplan", *command], check=True, stdout=subprocess.DEVNULL)
+def curve_svg() -> str:
+    """The plot, by the command that the README names, and at its end the version of the library that drew it."""
+    from matplotlib import __version__
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "curve.svg"
+        command = [sys.executable, "-m", "ckptplan", *CURVE, "--plot", str(path)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return f"{path.read_text(encoding='utf-8').rstrip()}\n<!-- drawn with matplotlib {__version__} -->\n"
 
 
 def main() -> None:
     """Rewrite both."""
     (HERE / "optimize.svg").write_text(optimize_svg(), encoding="utf-8")
-    curve_svg(HERE / "curve.svg")
+    (HERE / "curve.svg").write_text(curve_svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def finest(everything: int, cannot: Callable[[int], bool]) -> tuple[int, ...]:
     there is only one such end: the groups joined by their needs. Where there is a choice, groups that stand first are
     split off first.
     """
-    blocks = (everything,)
+    blocks: tuple[int, ...] = (everything,)
     while (finer := _split(blocks, cannot)) is not None:
         blocks = finer
     return blocks

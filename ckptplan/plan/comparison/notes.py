@@ -13,18 +13,17 @@ _OVERLAP = 1e-4  # of goodput: a hundredth of a point, the last digit that is pr
 
 def notes_of(made: Comparison, first: Scenario, second: Scenario) -> tuple[str, ...]:
     """Every sentence that applies."""
-    return tuple((*_of_causes(made), *_of_sizes(made, first, second), *_of_silent(made)))
+    return (*_of_causes(made), *_of_sizes(made, first, second), *_of_silent(made))
 
 
 def _of_causes(made: Comparison) -> Iterator[str]:
     if len(made.causes) > 1:
-        yield (
-            "points of a cause: the mean, over all orders in which the causes could be changed one after another from A "
-            "to B, of what it adds when its turn comes (Shapley value); their sum is the whole difference"
-            if made.orders is None
-            else f"points of a cause: the mean, over {made.orders} sampled orders, of what it adds when its turn comes; "
-            "their sum is the whole difference, and +- is the standard error of each"
+        orders = "all" if made.orders is None else f"{made.orders} sampled"
+        text = (
+            f"points of a cause: the mean, over {orders} orders in which the causes could be changed one after another "
+            "from A to B, of what it adds when its turn comes (Shapley value); their sum is the whole difference"
         )
+        yield text if made.orders is None else f"{text}, and +- is the standard error of each"
     if any(cause.most - cause.least > _OVERLAP for cause in made.causes):
         yield (
             "least and most: what a cause adds at its worst and its best place in the order; where they are far apart, "

@@ -68,15 +68,17 @@ def _best(scenario: Scenario, plan: Plan) -> Record:
         return next(record for record in plan.records if record.strategy == TIERS and not record.given)
     case = next(case for case in cases_of(scenario) if case.save.name == plan.best.strategy)
     shares = case.shares(plan.best.typed_interval_s(plan.step_time_s))
-    return plan.best._replace(**{f"{name}_fraction": float(getattr(shares, name, 0.0)) for name in LOSSES})
+    save, rework, restart, slow, waiting = (float(getattr(shares, name, 0.0)) for name in LOSSES)
+    return plan.best._replace(
+        save_fraction=save,
+        rework_fraction=rework,
+        restart_fraction=restart,
+        slow_fraction=slow,
+        waiting_fraction=waiting,
+    )
 
 
 def losses(first: Outcome, second: Outcome) -> tuple[Loss, ...]:
     """Where wall time is lost in both; what one loses less, it has more of goodput."""
-    return tuple(
-        _loss(name, getattr(first, f"{name}_fraction"), getattr(second, f"{name}_fraction")) for name in LOSSES
-    )
-
-
-def _loss(name: str, first: float, second: float) -> Loss:
-    return Loss(name, first, second, first - second)
+    pairs = [(name, getattr(first, f"{name}_fraction"), getattr(second, f"{name}_fraction")) for name in LOSSES]
+    return tuple(Loss(name, a, b, a - b) for name, a, b in pairs)

@@ -31,8 +31,8 @@ class Cause(NamedTuple):
 class Outcome(NamedTuple):
     """What one of the two runs comes to at the best number that can be typed.
 
-    The shares are of wall time, and sum to one with ``goodput``. ``wall_s`` is ``work_s / goodput``, and hours and money
-    follow from it; None where the work, or the price, is not known. [1, s, bytes]
+    The shares are of wall time, and sum to one with ``goodput``. ``wall_s`` is ``work_s / goodput``; hours and
+    money follow from it. None where the work, or the price, is not known. [1, s, bytes]
     """
 
     name: str

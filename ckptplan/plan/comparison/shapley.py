@@ -81,10 +81,8 @@ def sampled_shapley(count: int, value: Callable[[Sequence[int]], float], orders:
     added = np.array(pairs)
     means = added.mean(axis=1)
     errors = means.std(axis=0, ddof=1) / np.sqrt(len(pairs)) if len(pairs) > 1 else np.full(count, np.nan)
-    points, least, most = means.mean(axis=0), added.min(axis=(0, 1)), added.max(axis=(0, 1))
-    return [
-        Part(float(p), float(lo), float(hi), float(e)) for p, lo, hi, e in zip(points, least, most, errors, strict=True)
-    ]
+    columns = (means.mean(axis=0), added.min(axis=(0, 1)), added.max(axis=(0, 1)), errors)
+    return [Part(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
 def _walk(value: Callable[[Sequence[int]], float], order: Sequence[int]) -> Floats:

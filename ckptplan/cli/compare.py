@@ -1,0 +1,123 @@
+"""``ckptplan compare``: two specs side by side, and which difference makes how much of that in goodput."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ckptplan.cli.options import Format, FormatOption, OutputOption, PriceOption
+from ckptplan.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ckptplan.cost.scenario import Scenario
+    from ckptplan.render.comparison_report import Compared
+    from ckptplan.spec.reading import Spec
+
+_SPEC = "a YAML file, the name of a shipped config, or - for standard input (once)."
+FirstArgument = Annotated[str, typer.Argument(metavar="A", help=f"The first run: {_SPEC}")]
+SecondArgument = Annotated[str, typer.Argument(metavar="B", help="The run to hold against it, in the same form.")]
+BothSetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of both, e.g. cluster.gpus=1024. Repeatable."),
+]
+WaysOption = Annotated[
+    list[str] | None,
+    typer.Option("--strategy", metavar="NAME", help="Only this save strategy of whichever has it. Repeatable."),
+]
+
+
+def compare(
+    first: FirstArgument,
+    second: SecondArgument,
+    strategy: WaysOption = None,
+    gpu_hour_price: PriceOption = None,
+    set_: BothSetOption = None,
+    format_: FormatOption = Format.TABLE,
+    output: OutputOption = None,
+) -> None:
+    """\b
+    ckptplan compare rsc-1 rsc-2
+    ckptplan compare run.yaml faster.yaml --gpu-hour-price 2.50
+    ckptplan compare run.yaml faster.yaml --strategy synchronous
+
+    Which of two runs loses less, what differs in their inputs and results,
+    and how many points of goodput each difference makes: they add up.
+    """
+    from ckptplan.cli.choices import finite
+    from ckptplan.cli.output import emit, refuse_overwriting, warn
+    from ckptplan.load import load
+
+    finite(gpu_hour_price, "--gpu-hour-price")
+    if first == second == "-":
+        raise UsageError("standard input can be read once, and both are -", hint="give one of them as a file")
+    refuse_overwriting(output, [first, second])
+    specs = load(first, sets=set_ or []), load(second, sets=set_ or [])
+    refuse_overwriting(output, [name for spec in specs for name in spec.named])
+    compared = _compared(specs, strategy, gpu_hour_price)
+    emit(_as(format_, compared, output), output)
+    warn(dict.fromkeys(warning for spec in specs for warning in spec.warnings))
+    warn([*compared.made.warnings, *_unanswered(compared)])
+
+
+def _compared(specs: tuple[Spec, Spec], strategy: list[str] | None, price: float | None) -> Compared:
+    from ckptplan.plan.comparison.comparing import compare as compared
+    from ckptplan.plan.comparison.inputs import differing_inputs
+    from ckptplan.render.comparison_report import Compared
+
+    first, second = _with_strategies([spec.scenario for spec in specs], strategy)
+    made = compared(first, second, gpu_hour_price=price)
+    made = made._replace(notes=(*made.notes, *_of_spreads(specs)))
+    inputs, equal = differing_inputs(specs[0].values, specs[1].values)
+    return Compared(made, (specs[0].file, specs[1].file), (specs[0].si, specs[1].si), inputs, equal, price)
+
+
+def _with_strategies(scenarios: Sequence[Scenario], names: list[str] | None) -> list[Scenario]:
+    """Each with those of the strategies asked for that it has."""
+    if not names:
+        return list(scenarios)
+    from ckptplan.cli.choices import one_of, with_strategies
+    from ckptplan.errors import printable
+    from ckptplan.plan.chosen import ways_of_saving
+
+    ways = [ways_of_saving(one) if one.storage.tiers else tuple(s.name for s in one.saves) for one in scenarios]
+    wanted = [one_of(name, tuple(dict.fromkeys((*ways[0], *ways[1]))), "--strategy") for name in names]
+    for side, has in zip("AB", ways, strict=True):
+        if not set(wanted) & set(has):
+            listed = printable(", ".join(has))
+            raise UsageError(f"--strategy: {side} has none of those asked for", hint=f"{side} has {listed}; add one")
+    pairs = zip(scenarios, ways, strict=True)
+    return [with_strategies(one, [name for name in wanted if name in has]) for one, has in pairs]
+
+
+def _of_spreads(specs: Sequence[Spec]) -> Iterator[str]:
+    for side, spec in zip("AB", specs, strict=True):
+        if spec.spreads:
+            yield f"{', '.join(spec.spreads)} of {side} is not known exactly: its central value counts"
+
+
+def _unanswered(compared: Compared) -> Iterator[str]:
+    """What was asked for and cannot be known from the specs."""
+    if compared.gpu_hour_price is None:
+        return
+    for side, outcome in zip("AB", compared.made.outcomes, strict=True):
+        if outcome.work_s is None:
+            yield f"{side}: no training.duration, so lost GPU-hours have no number and no price"
+
+
+def _as(format_: Format, compared: Compared, output: Path | None) -> str:
+    from ckptplan.cli.output import text_as
+    from ckptplan.render import comparison_report
+    from ckptplan.render.comparison_sheet import flat_sheet
+
+    return text_as(
+        format_,
+        output,
+        document=lambda: comparison_report.comparison_document(compared),
+        sheets=lambda: [flat_sheet(compared.made, compared.inputs)],
+        markdown=lambda: comparison_report.markdown(compared),
+        report=lambda screen: comparison_report.report(compared, screen),
+    )

@@ -10,6 +10,7 @@ from ckptplan import __version__
 from ckptplan.cli import (
     audit,
     average,
+    compare,
     configs,
     fit,
     inspect,
@@ -62,6 +63,7 @@ def _main(
 app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
 app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
 app.command("scale", short_help="How many GPUs: where more of them stop helping, or paying.")(scale.scale)
+app.command("compare", short_help="Two runs side by side, and what makes the difference.")(compare.compare)
 app.command("retain", short_help="How many saves to keep, and which.")(retain.retain)
 app.command("online", short_help="An interval that follows the failures of the run itself.")(online.online)
 app.command("fit", short_help="From a record of failures to a rate one may trust.")(fit.fit)

@@ -20,6 +20,7 @@ DOCUMENTS = (
     "online",
     "scaling",
     "retention",
+    "comparison",
     "fit",
     "storage",
     "saving",
@@ -39,8 +40,8 @@ def schema(
         str,
         typer.Argument(
             metavar="[DOCUMENT]",
-            help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, fit, "
-            "storage, saving, benchmarks, manifest, audit, audits, reshard, average, extraction.",
+            help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, "
+            "comparison, fit, storage, saving, benchmarks, manifest, audit, audits, reshard, average, extraction.",
         ),
     ] = "spec",
     output: OutputOption = None,

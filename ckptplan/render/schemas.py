@@ -7,6 +7,7 @@ from typing import Any
 from ckptplan.render import spectrum_schemas
 from ckptplan.render.audit_schemas import audit, audits
 from ckptplan.render.average_schemas import average
+from ckptplan.render.comparison_schemas import comparison
 from ckptplan.render.fit_schemas import fit
 from ckptplan.render.inspect_schemas import manifest
 from ckptplan.render.measure_schemas import benchmarks, saving, storage
@@ -171,6 +172,7 @@ def output_schema(name: str) -> dict[str, Any]:
         "online": online,
         "scaling": scaling,
         "retention": retention,
+        "comparison": comparison,
         "storage": storage,
         "saving": saving,
         "benchmarks": benchmarks,

@@ -23,6 +23,7 @@ HELP_PAGES = (
     "optimize",
     "simulate",
     "scale",
+    "compare",
     "retain",
     "fit",
     "online",

@@ -18,6 +18,7 @@ from ckptplan.cli import (
     methods,
     online,
     optimize,
+    report,
     reshard,
     retain,
     scale,
@@ -62,6 +63,7 @@ def _main(
 
 app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
 app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
+app.command("report", short_help="One file to send: answer, pictures, levers, sources.")(report.report)
 app.command("scale", short_help="How many GPUs: where more of them stop helping, or paying.")(scale.scale)
 app.command("compare", short_help="Two runs side by side, and what makes the difference.")(compare.compare)
 app.command("retain", short_help="How many saves to keep, and which.")(retain.retain)

@@ -1,0 +1,173 @@
+"""What was found, as blocks of a report: the answer, the shares of time, the strategies, the run to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ckptplan.cost.scenario import Mode, Scenario
+from ckptplan.errors import printable
+from ckptplan.plan.record import TIERS, Plan, Record
+from ckptplan.render import class_report, plan_report, run_report, tier_report
+from ckptplan.render.numbers import hundredths, percent, seconds, whole
+from ckptplan.render.page.blocks import Block, Numbers, Points, Text, table
+from ckptplan.render.plan_sheet import reading_sheet
+from ckptplan.render.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from ckptplan.plan.levers.record import Levers
+    from ckptplan.plan.scale.scaling import Scaling
+    from ckptplan.render.page.pictures import Pictures
+
+_SHARES = (
+    Column("strategy", "strategy", printable, right=False),
+    Column("interval_s", "interval", seconds),
+    Column("goodput", "useful %", hundredths),
+    Column("save_fraction", "save %", hundredths),
+    Column("rework_fraction", "rework %", hundredths),
+    Column("restart_fraction", "restart %", hundredths),
+    Column("slow_fraction", "slow %", hundredths),
+    Column("waiting_fraction", "waiting %", hundredths),
+)
+
+
+def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
+    """The number to type, what it yields, which strategy is best, what to do first; then all strategies in a line."""
+    steps, interval_s = _typed(plan)
+    number, more = seconds(interval_s), "of work between two saves"
+    if steps is not None:
+        number, more = f"{whole(steps)} step{'' if steps == 1 else 's'}", f"{number} {more}"
+    best = _best(plan)
+    spared = f"{percent(1.0 - plan.best_goodput)} of the time is lost"
+    items = [("Save every", number, more), ("Goodput", percent(plan.best_goodput), spared)]
+    if len(plan.optima()) > 1 or plan.tiers_are_best:
+        compared = len(plan.optima()) + (plan.tiers is not None)
+        items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))
+    yield Numbers(tuple(items))
+    if levers is not None:
+        yield Text(printable(levers.first), kind="lead")
+    yield Points(
+        (
+            *plan_report.answers(plan),
+            *tier_report.tier_answer(plan),
+            *plan_report.habits(plan),
+            plan_report.facts(plan),
+        )
+    )
+
+
+def _best(plan: Plan) -> Record:
+    if plan.tiers_are_best:
+        return next(record for record in plan.records if record.strategy == TIERS)
+    return plan.best
+
+
+def _typed(plan: Plan) -> tuple[int | None, float]:
+    best = _best(plan)
+    return best.interval_steps, best.typed_interval_s(plan.step_time_s)
+
+
+def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
+    """The shares of wall time of each strategy at its best interval."""
+    if pictures is not None:
+        yield pictures.breakdown
+    records = list(plan.optima())
+    if plan.tiers is not None:
+        records += [record for record in plan.records if record.strategy == TIERS and not record.given]
+    idle = {key for key in ("slow_fraction", "waiting_fraction") if all(getattr(r, key) == 0.0 for r in records)}
+    columns = tuple(column for column in _SHARES if column.key not in idle)
+    rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)
+    stressed = frozenset(i for i, record in enumerate(records) if record is _best(plan))
+    yield table(Sheet(columns, rows, stressed), "Shares of wall time at the best interval of each strategy")
+
+
+def strategies(plan: Plan, scenario: Scenario) -> Iterator[Block]:
+    """Every strategy by every method, with what each given interval loses."""
+    said = [*map(printable, plan.advice), *run_report.verified(plan), *_modes(scenario)]
+    if said:
+        yield Points(tuple(said))
+    sheet, notes = reading_sheet(plan)
+    yield table(sheet, "Each strategy by each method", notes=tuple(map(printable, notes)))
+    unequal = run_report.unequal(plan)
+    if unequal:
+        yield Points(tuple(unequal))
+
+
+_MEANT = {
+    Mode.GATHERED: "one writer writes all",
+    Mode.SHARDED: "every rank writes its part while training waits",
+    Mode.ASYNCHRONOUS: "training waits for a copy to host memory, which is written in the background",
+}
+
+
+def _modes(scenario: Scenario) -> list[str]:
+    """What each strategy does, in words."""
+    named = ((printable(save.name), save.mode) for save in scenario.saves)
+    return [f"{name}{'' if name == mode else f' ({mode})'}: {_MEANT[mode]}" for name, mode in named]
+
+
+def curve(pictures: Pictures | None) -> Iterator[Block]:
+    """How flat the optimum is."""
+    if pictures is not None:
+        yield pictures.curve
+
+
+def levers(found: Levers | None, pictures: Pictures | None) -> Iterator[Block]:
+    """The ranking of changes."""
+    if found is not None:
+        yield Text(printable(found.first))
+        if pictures is not None and pictures.tornado is not None:
+            yield pictures.tornado
+
+
+def tiers(plan: Plan) -> Iterator[Block]:
+    """Which tier is worth having."""
+    sheet = tier_report.tier_sheet(plan)
+    if sheet is not None:
+        yield Text(tier_report.tier_title().rstrip(":"))
+        yield table(sheet, "Tiers, the cheapest first")
+
+
+def classes(plan: Plan) -> Iterator[Block]:
+    """What each class of failures takes, and what guards against it."""
+    sheet = class_report.class_sheet(plan)
+    if sheet is not None:
+        yield table(sheet, class_report.class_title(plan).rstrip(":"))
+    guards = class_report.guards(plan)
+    if guards:
+        yield Points(tuple(guards))
+
+
+def run(plan: Plan) -> Iterator[Block]:
+    """When the run ends."""
+    said = run_report.to_the_end(plan)
+    if said:
+        yield Points(tuple(said))
+
+
+def sure(plan: Plan) -> Iterator[Block]:
+    """What the count of failures and the unsure inputs leave open."""
+    said = run_report.how_sure(plan)
+    yield Points(tuple(said) or ("the spec gives neither a count of failures nor ranges: nothing says how sure it is",))
+
+
+def scale(made: Scaling | None, refused: str, pictures: Pictures | None) -> Iterator[Block]:
+    """Where more GPUs stop helping."""
+    if made is None:
+        if refused:
+            yield Text(f"Not known: {printable(refused)}")
+        return
+    from ckptplan.render import scale_report
+    from ckptplan.render.scale_sheets import batch_sheet, curve_sheet, money_sheet
+
+    helps = scale_report.stops(made)[: len(made.peaks)]  # what follows is on an option that a report does not have
+    yield Points((*scale_report.planned(made), *helps, *scale_report.batch(made)))
+    if pictures is not None and pictures.scale is not None:
+        yield pictures.scale
+    sheet, notes = curve_sheet(made)
+    yield table(sheet, "Goodput and useful GPUs by size", notes=tuple(map(printable, notes)))
+    for more, caption in ((money_sheet(made), "Price by size"), (batch_sheet(made), "The global batch by size")):
+        if more is not None:
+            yield table(more, caption)
+    if made.warnings:
+        yield Points(tuple(map(printable, made.warnings)))

@@ -1,0 +1,70 @@
+"""The report as one HTML file that needs nothing else: no script, no network, and plain ASCII."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ckptplan.errors import InputError, printable
+from ckptplan.render.page.blocks import Page
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# Within <script> nothing is decoded: what could end the element, or begin a comment in it, is written as JSON escapes.
+_IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+
+
+def html(page: Page) -> str:
+    """The whole file.
+
+    All texts are escaped by the template engine, and what is not printable is ?, wherever a template shows it. Letters
+    beyond ASCII are character references: no mail program or server can spoil them.
+
+    Raises
+    ------
+    InputError
+        If the template library is not installed.
+    """
+    text: str = _environment().get_template("page.html.j2").render(page=page)
+    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise InputError(
+            "a report as HTML is made with jinja2, which is not installed",
+            hint="pip install '.[report]' from the source tree; --format md needs neither jinja2 nor matplotlib",
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("ckptplan.render.page", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_finalize,
+    )
+    environment.filters["as_script"] = _as_script
+    environment.filters["as_drawing"] = _as_drawing
+    return environment
+
+
+def _finalize(value: Any) -> Any:
+    """Names of the user's must not steer a page either: reversed or hidden letters are ?."""
+    return printable(value) if type(value) is str else value
+
+
+def _as_script(json: str) -> str:
+    """JSON as the content of a script element: the same document, unable to end the element."""
+    from markupsafe import Markup
+
+    return Markup(json.translate(_IN_SCRIPT))  # noqa: S704 - nothing in it can begin a tag
+
+
+def _as_drawing(svg: str) -> str:
+    """An SVG element, which the library that wrote it has escaped."""
+    from markupsafe import Markup
+
+    return Markup(svg)  # noqa: S704 - serialised by an XML library

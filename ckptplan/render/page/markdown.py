@@ -1,0 +1,96 @@
+"""The report as GitHub Markdown, for pull requests and wikis: the same content, its pictures as their texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ckptplan.errors import printable
+from ckptplan.render.page.blocks import Block, Formula, Numbers, Page, Picture, Points, Section, Table, Text
+
+# Between these and what follows stands an empty comment: a mention would notify somebody, and a reference or a link
+# would leave a trace in another place, which no backslash prevents.
+_REACHES_OUT = re.compile(r"[@#]|://|www\.|GH-", re.IGNORECASE)
+_MARKS = re.compile(r"([\\`*_{}\[\]|~])")
+_OPENS_BLOCK = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))")
+_EMOJI = re.compile(r":(?=[a-z0-9+\-\\_]+:)")
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "<span>$</span>"}
+
+
+def markdown(page: Page) -> str:
+    """The whole text."""
+    lines = [f"# {escaped(page.title)}", f"{escaped(page.subtitle)}{_dated(page.date)}"]
+    for section in page.sections:
+        lines += _section(section)
+    lines.append(f"Made by ckptplan {page.version}{'' if page.date is None else f' on {page.date}'}.")
+    return "\n\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """A text that stays what it is: no mark-up, no HTML, no mention, no reference, no mathematics, no emoji."""
+    shown = _MARKS.sub(r"\\\1", printable(text))
+    shown = "".join(_HTML.get(letter, letter) for letter in shown)
+    shown = _REACHES_OUT.sub(lambda found: f"{found[0][:1]}<!-- -->{found[0][1:]}", shown)
+    shown = _EMOJI.sub(":<!-- -->", shown)
+    return _OPENS_BLOCK.sub(lambda found: f"{found[1][:-1]}\\{found[1][-1]}", shown)
+
+
+def _dated(date: str | None) -> str:
+    return "" if date is None else f", {date}"
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {escaped(section.title)}"
+    for block in section.blocks:
+        yield from _block(block)
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Text():
+            yield f"**{escaped(block.text)}**" if block.kind == "lead" else escaped(block.text)
+        case Points():
+            yield _list(block.items)
+        case Numbers():
+            yield _list([f"{name}: {number} ({more})" for name, number, more in block.items])
+        case Table():
+            yield from _table(block)
+        case Picture():
+            yield f"{escaped(block.caption)}: {escaped(block.alternative)}"
+        case Formula():
+            yield from _formula(block)
+
+
+def _list(items: tuple[str, ...] | list[str]) -> str:
+    return "\n".join(f"- {escaped(item)}" for item in items)
+
+
+def _table(block: Table) -> Iterator[str]:
+    """The table under its caption, behind a line to click if it is long."""
+    lines = [_row([head.title for head in block.heads])]
+    lines.append("| " + " | ".join("---:" if head.right else "---" for head in block.heads) + " |")
+    for number, row in enumerate(block.rows):
+        lines.append(_row(row, stressed=number in block.stressed))
+    text = "\n".join(lines)
+    if block.folded:
+        yield f"<details>\n<summary>{escaped(block.caption)}</summary>"
+        yield text
+        yield "</details>"
+    else:
+        yield f"{escaped(block.caption)}:"
+        yield text
+    if block.notes:
+        yield _list([f"[{number}] {note}" for number, note in enumerate(block.notes, start=1)])
+
+
+def _row(cells: tuple[str, ...] | list[str], *, stressed: bool = False) -> str:
+    mark = "**" if stressed else ""
+    return "| " + " | ".join(f"{mark}{escaped(cell)}{mark}" if cell.strip() else "" for cell in cells) + " |"
+
+
+def _formula(block: Formula) -> Iterator[str]:
+    yield f"### {escaped(block.name)}: {escaped(block.title)}"
+    yield escaped(block.equation)
+    yield _list(
+        [*(f"assumes: {one}" for one in block.assumptions), f"holds for: {block.validity}", f"source: {block.source}"]
+    )

@@ -92,7 +92,7 @@ def titles(all_: Compared) -> list[str]:
 def answers(all_: Compared) -> list[str]:
     """Which loses less, why, and what that is worth."""
     made = all_.made
-    if not all_.inputs:
+    if not (all_.inputs or made.causes or made.silent):
         return [f"both are the same: none of {all_.equal:,} values in force differs; goodput {_goodput(made, 0)}"]
     return [_winner(made), *_reasons(made), *_useful(made), *_hours(made)]
 
@@ -114,10 +114,11 @@ def _winner(made: Comparison) -> str:
 def _reasons(made: Comparison) -> Iterator[str]:
     telling = [cause for cause in made.causes if cause.points != 0.0]
     if not telling:
+        yield "nothing that differs changes the goodput"
         return
     first, *others = telling[:_SHOWN]
     if len(made.causes) == 1:
-        yield f"the only cause is {first.name}"
+        yield f"the only cause: {first.name}"
         return
     text = f"largest cause: {first.name}, {signed(first.points)} points for B"
     if others:

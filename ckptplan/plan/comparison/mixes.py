@@ -23,7 +23,7 @@ def goodput_of(scenario: Scenario, cases: Sequence[Case]) -> float:
     goodputs = [_typed_goodput(case) for case in cases]
     planned = [place for place, goodput in enumerate(goodputs) if math.isfinite(goodput)]
     if not planned:
-        raise InputError("nothing is left to save with", hint="give a save, or a tier that survives everything")
+        raise InputError("no way of saving has an interval")
     best = max(planned, key=goodputs.__getitem__)
     found = goodputs[best]
     if scenario.storage.tiers and TIERS in (scenario.strategies or (TIERS,)):
@@ -100,7 +100,10 @@ class Mixes:
 
     def _cases_of(self, members: int) -> list[Case]:
         if members not in self._cases:
-            self._cases[members] = cases_of(self.scenario(members))
+            found = cases_of(self.scenario(members))
+            if not found:
+                raise InputError("neither a save nor a tier that survives everything is left")
+            self._cases[members] = found
         return self._cases[members]
 
     def _find(self, members: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isclose
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.comparison.record import Comparison
@@ -45,6 +46,9 @@ def _of_sizes(made: Comparison, first: Scenario, second: Scenario) -> Iterator[s
     if "failures" not in groups:
         text += f" alone, from {format_time(a.mtbf_s)} to {format_time(b.mtbf_s)}"
     yield text
+    if "failures" in groups and isclose(a.mtbf_s, b.mtbf_s, rel_tol=1e-9):
+        per_gpu = f"{format_time(a.mtbf_per_gpu_s)} and {format_time(b.mtbf_per_gpu_s)}"
+        yield f"the MTBF of the job is the same in both, which at their sizes is {per_gpu} per GPU: so failures differ"
     yield "sizes differ: goodput says what part of the GPUs works, useful GPUs say how much work that is"
     if a.work_s is not None and b.work_s is not None:
         yield "the work of each run is the time that its own GPUs would need without saves and failures"

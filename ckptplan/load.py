@@ -48,7 +48,7 @@ def load(spec: str, *, sets: Sequence[str] = (), environment: Mapping[str, str] 
     InputError
         With every fault found.
     """
-    data, file = _bytes_of(spec)
+    data, file = bytes_of(spec)
     from ckptplan.beside import FilesBeside
     from ckptplan.spec.reading import read_spec
 
@@ -65,10 +65,11 @@ def load(spec: str, *, sets: Sequence[str] = (), environment: Mapping[str, str] 
 
 def shipped_configs() -> tuple[ShippedConfig, ...]:
     """The specs that ship with the program, by name."""
-    return tuple(ShippedConfig(name, path, _description(path)) for name, path in _shipped().items())
+    return tuple(ShippedConfig(name, path, _description(path)) for name, path in shipped_files().items())
 
 
-def _shipped() -> dict[str, Path]:
+def shipped_files() -> dict[str, Path]:
+    """The files of the shipped specs by name."""
     folder = next((folder for folder in (_INSTALLED, _IN_SOURCE_TREE) if folder.is_dir()), None)
     return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
@@ -80,7 +81,8 @@ def _description(path: Path) -> str:
     return found.removeprefix("name:").partition(" #")[0].strip().strip("\"'")
 
 
-def _bytes_of(spec: str) -> tuple[bytes, str]:
+def bytes_of(spec: str) -> tuple[bytes, str]:
+    """The text of a spec by path, by the name of a shipped config or from standard input, and what messages call it."""
     if spec == "-":
         return _from_standard_input(), _STANDARD_INPUT
     if "\0" in spec or not spec:
@@ -91,7 +93,7 @@ def _bytes_of(spec: str) -> tuple[bytes, str]:
     except OSError as error:
         return _shipped_or_missing(spec, error)
     if stat.S_ISDIR(mode):
-        if spec not in _shipped() and os.path.isfile(path / "config.json"):  # noqa: PTH113 - false where not readable
+        if spec not in shipped_files() and os.path.isfile(path / "config.json"):  # noqa: PTH113 - false where not readable
             raise InputError(
                 f"{printable(spec)}: a folder with the config.json of a model, not a spec",
                 hint="ckptplan spec init prints a spec; write model: {config: ./config.json} in it, or this folder",
@@ -113,7 +115,7 @@ def _bytes_of(spec: str) -> tuple[bytes, str]:
 
 
 def _shipped_or_missing(spec: str, error: OSError) -> tuple[bytes, str]:
-    shipped = _shipped()
+    shipped = shipped_files()
     found = shipped.get(spec)
     if found is not None:
         return found.read_bytes(), found.name

@@ -23,6 +23,7 @@ HELP_PAGES = (
     "optimize",
     "simulate",
     "scale",
+    "sweep",
     "compare",
     "retain",
     "fit",

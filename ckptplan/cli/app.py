@@ -25,6 +25,7 @@ from ckptplan.cli import (
     simulate,
     size,
     spec,
+    sweep,
 )
 
 _EPILOG = (
@@ -65,6 +66,7 @@ app.command("optimize", short_help="How often to save, and where every hour goes
 app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
 app.command("report", short_help="One file to send: answer, pictures, levers, sources.")(report.report)
 app.command("scale", short_help="How many GPUs: where more of them stop helping, or paying.")(scale.scale)
+app.command("sweep", short_help="A grid over any numeric keys, of one spec or several.")(sweep.sweep)
 app.command("compare", short_help="Two runs side by side, and what makes the difference.")(compare.compare)
 app.command("retain", short_help="How many saves to keep, and which.")(retain.retain)
 app.command("online", short_help="An interval that follows the failures of the run itself.")(online.online)

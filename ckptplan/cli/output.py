@@ -85,7 +85,7 @@ def _replace(output: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
         aside.replace(target)
     except BaseException:
         with suppress(OSError):
@@ -93,7 +93,8 @@ def _replace(output: Path, text: str) -> None:
         raise
 
 
-def _umask() -> int:
+def umask() -> int:
+    """What this process takes from the permissions of new files."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -19,6 +19,7 @@ DOCUMENTS = (
     "simulation",
     "online",
     "scaling",
+    "sweep",
     "retention",
     "comparison",
     "fit",
@@ -40,7 +41,7 @@ def schema(
         str,
         typer.Argument(
             metavar="[DOCUMENT]",
-            help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, retention, "
+            help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, sweep, retention, "
             "comparison, fit, storage, saving, benchmarks, manifest, audit, audits, reshard, average, extraction.",
         ),
     ] = "spec",

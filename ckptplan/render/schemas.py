@@ -17,6 +17,7 @@ from ckptplan.render.run_schemas import online, simulation, whole_run
 from ckptplan.render.scale_schemas import scaling
 from ckptplan.render.schema_parts import COUNT, MAYBE, SHARE, STEPS, TEXT, TEXTS, TIME, object_of, or_null
 from ckptplan.render.size_schemas import architecture
+from ckptplan.render.sweep_schemas import sweep
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MAYBE_SHARE = or_null(SHARE)
@@ -171,6 +172,7 @@ def output_schema(name: str) -> dict[str, Any]:
         "simulation": simulation,
         "online": online,
         "scaling": scaling,
+        "sweep": sweep,
         "retention": retention,
         "comparison": comparison,
         "storage": storage,

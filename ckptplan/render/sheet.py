@@ -88,11 +88,12 @@ def _csv_cell(value: Any) -> Any:
 def to_markdown(sheet: Sheet) -> str:
     """A Markdown table, cells as people read them."""
     columns, rows = sheet.cells()
-    lines = [_markdown_row([column.title for column in columns])]
-    lines.append(_markdown_row(["---:" if column.right else "---" for column in columns]))
-    lines += [_markdown_row(row) for row in rows]
+    lines = [markdown_row([column.title for column in columns])]
+    lines.append(markdown_row(["---:" if column.right else "---" for column in columns]))
+    lines += [markdown_row(row) for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
+    """One line of a Markdown table."""
     return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |"

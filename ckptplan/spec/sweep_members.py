@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem
@@ -18,7 +17,8 @@ from ckptplan.sweep.study import GPUS, INTERVAL
 _APART = frozenset({GPUS, INTERVAL})  # a sweep applies these to the scenario
 
 
-class Rebuilt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
     """Called with values of the axes, it gives the scenario; it pickles."""
 
     spec: Spec

@@ -1,0 +1,145 @@
+"""``ckptplan sweep``: a table over numbers of GPUs, bandwidths, stalls: over any numeric keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckptplan.cli.options import MethodOption, OutputOption, PriceOption, SetOption, StrategyOption
+from ckptplan.cli.sweep_options import (
+    EachOption,
+    ExecutorOption,
+    OverOption,
+    ResumeOption,
+    ShowOption,
+    SimulatedRunsOption,
+    SweepFormat,
+    SweepFormatOption,
+    SweepSeedOption,
+    SweepSpecsArgument,
+    WorkersOption,
+)
+from ckptplan.errors import UsageError
+
+if TYPE_CHECKING:
+    from ckptplan.cli.sweep_output import Tally
+    from ckptplan.cli.sweep_study import Planned
+    from ckptplan.sweep.columns import Columns
+
+
+def sweep(
+    specs: SweepSpecsArgument,
+    over: OverOption = None,
+    show: ShowOption = None,
+    each: EachOption = None,
+    strategy: StrategyOption = None,
+    method: MethodOption = None,
+    set_: SetOption = None,
+    gpu_hour_price: PriceOption = None,
+    runs: SimulatedRunsOption = None,
+    seed: SweepSeedOption = None,
+    jobs: WorkersOption = None,
+    executor: ExecutorOption = "processes",
+    resume: ResumeOption = None,
+    format_: SweepFormatOption = SweepFormat.TABLE,
+    output: OutputOption = None,
+) -> None:
+    """\b
+    ckptplan sweep llama3-405b --over cluster.gpus=1024..131072:log:8
+    ckptplan sweep run.yaml --over 'save[0].stall=1..60 s:5' --over 'failures.mtbf=1 h,3 h'
+    ckptplan sweep study.yaml --format csv -o study.csv
+
+    Plans every point of a grid over numeric keys of a spec, or of several.
+    Two axes are shown as a pivot. A sweep: group in the file says the same.
+    """
+    # Near the top of the call stack, as in optimize: deeper down the import of numpy takes longer.
+    import numpy  # noqa: F401
+
+    from ckptplan.cli.output import refuse_overwriting, warn
+    from ckptplan.cli.stopping import tidy
+    from ckptplan.cli.sweep_study import Options, study_of
+
+    _refuse_usage(format_, output, resume)
+    refuse_overwriting(output, specs)
+    options = Options(
+        over or (), show, None if each is None else each.value, strategy, method, set_ or (), gpu_hour_price, runs, seed
+    )
+    planned = study_of(specs, options)
+    refuse_overwriting(output, planned.inputs)
+    if format_ is SweepFormat.TABLE:
+        _refuse_long_tables(planned)
+    with tidy():
+        tally = _carry_out(planned, format_, output, resume, executor, jobs)
+    warn([*planned.notes, *tally.warnings()])
+
+
+def _refuse_usage(format_: SweepFormat, output: Path | None, resume: Path | None) -> None:
+    if format_ is SweepFormat.PARQUET and output is None:
+        raise UsageError("--format parquet needs a file", hint="add -o study.parquet")
+    if output is not None and resume is not None and output.absolute() == resume.absolute():
+        raise UsageError(f"-o {output} and --resume {resume} are one file", hint="give another file with -o")
+
+
+def _refuse_long_tables(planned: Planned) -> None:
+    from ckptplan.render.sweep_table import MOST_ROWS
+    from ckptplan.sweep.evaluation import rows_per_point
+
+    study = planned.study
+    rows = sum(study.points_each * rows_per_point(study, member) for member in study.members)
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"{rows:,} rows are too many for a table, which takes {MOST_ROWS:,}",
+            hint="--format csv -o study.csv, or parquet, or shorter lists",
+        )
+
+
+def _carry_out(
+    planned: Planned, format_: SweepFormat, output: Path | None, resume: Path | None, executor: str, jobs: int | None
+) -> Tally:
+    """Evaluate all, write the result, and remove the journal."""
+    from ckptplan.cli.sweep_output import Tally
+    from ckptplan.cli.sweep_running import kept, parts_of
+
+    tally = Tally()
+    name = output.name if output is not None else Path(planned.specs[0].file).stem
+    folder = output.parent if output is not None else Path()
+    with kept(planned.study, resume, folder / name) as journal:
+        _write(planned, tally, parts_of(planned.study, executor, jobs, journal), format_, output)
+    return tally
+
+
+def _write(planned: Planned, tally: Tally, parts: Iterator[Columns], format_: SweepFormat, output: Path | None) -> None:
+    from ckptplan.cli.sweep_output import destination
+    from ckptplan.render.sweep_columns import shown_columns
+    from ckptplan.render.sweep_document import head, tail_of
+    from ckptplan.sweep.evaluation import column_names
+
+    shown = shown_columns(planned.study, column_names(planned.study), planned.hidden)
+    tail = tail_of(planned.notes)
+    counted = tally.over(parts, tail)
+    if format_ is SweepFormat.TABLE:
+        _print_table(planned, tally, counted, output)
+        return
+    about = head(planned.study, shown)
+    from ckptplan.render import sweep_writers
+
+    with destination(output) as file:
+        if format_ is SweepFormat.PARQUET:
+            sweep_writers.write_parquet(counted, shown, about, file)
+        else:
+            sweep_writers.write(counted, sweep_writers.writer_for(format_.value, shown, about), tail, file)
+        tally.refuse_without_rows()
+
+
+def _print_table(planned: Planned, tally: Tally, parts: Iterator[Columns], output: Path | None) -> None:
+    from ckptplan.cli.output import emit, screen_for
+    from ckptplan.render.sweep_columns import shown_columns
+    from ckptplan.render.sweep_table import Swept, report
+    from ckptplan.sweep.columns import joined
+    from ckptplan.sweep.evaluation import column_names
+
+    columns = joined(list(parts))
+    tally.refuse_without_rows()
+    shown = shown_columns(planned.study, column_names(planned.study), planned.hidden)
+    emit(report(Swept(planned.study, columns, shown), screen_for(output)), output)

@@ -1,0 +1,82 @@
+"""Options of ``ckptplan sweep``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class SweepFormat(StrEnum):
+    """How a sweep is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    PARQUET = "parquet"
+
+
+class EachRow(StrEnum):
+    """What one row is about."""
+
+    POINT = "point"
+    STRATEGY = "strategy"
+    METHOD = "method"
+
+
+SweepSpecsArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="SPEC...", help="Specs, or files with only a sweep: group, or - for standard input."),
+]
+OverOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--over",
+        metavar="KEY=VALUES",
+        help="An axis: a list 10 GB/s,2 TB/s or a range 1024..131072:log:8 or 10..60 s:6 of any numeric key, or of "
+        "interval. Repeatable.",
+    ),
+]
+ShowOption = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Columns, by commas: e.g. interval_s,goodput_typed; or shares, run."),
+]
+EachOption = Annotated[
+    EachRow | None,
+    typer.Option("--each", help="A row for each point (its best strategy), strategy, or method.", show_default=False),
+]
+SimulatedRunsOption = Annotated[
+    int | None, typer.Option("--runs", metavar="N", min=1, max=1_000_000, help="Simulate N whole runs at each point.")
+]
+SweepSeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of all random numbers.  [default: 0]"),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        max=1024,
+        help="Workers; the result is the same for any number.  [default: one per processor]",
+    ),
+]
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Where simulated and other slow points run: processes, dask (a local cluster), or dask://host:port. "
+        "Closed forms stay in this process.",
+    ),
+]
+ResumeOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Keep finished parts in FILE, and go on from those it holds already."),
+]
+SweepFormatOption = Annotated[
+    SweepFormat, typer.Option("--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result.")
+]

@@ -1,0 +1,105 @@
+"""Where the rows of a sweep go: a stream, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ckptplan.cli.output import umask
+from ckptplan.errors import InputError, printable
+from ckptplan.render.sweep_columns import GOODPUT, STATUS
+from ckptplan.sweep.columns import Columns, Labels
+
+
+class Tally:
+    """Counts rows that have no numbers, as parts go by, and keeps the reason of the first."""
+
+    def __init__(self) -> None:
+        self.rows = self.unplanned = 0
+        self.reason: str | None = None
+
+    def over(self, parts: Iterable[Columns], tail: dict[str, Any]) -> Iterator[Columns]:
+        """The parts, unchanged; ``tail`` is told the number when they end."""
+        for part in parts:
+            missing = ~np.isfinite(np.asarray(part[GOODPUT], dtype=np.float64))
+            self.rows += missing.size
+            self.unplanned += int(missing.sum())
+            status = part[STATUS]
+            if self.reason is None and missing.any() and isinstance(status, Labels):
+                code = int(status.codes[np.argmax(missing)])
+                self.reason = status.names[code] if code >= 0 else None
+            yield part
+        tail["unplanned"] = self.unplanned
+
+    def refuse_without_rows(self) -> None:
+        """Refuse a result in which nothing could be planned.
+
+        Raises
+        ------
+        InputError
+            With the first reason.
+        """
+        if self.rows and self.unplanned == self.rows:
+            raise InputError(
+                f"no point could be planned: {printable(self.reason or 'no reason is known')}",
+                hint="ckptplan optimize SPEC --set KEY=VALUE plans one point, and says more",
+            )
+
+    def warnings(self) -> Iterator[str]:
+        """How many rows have no numbers, and why the first of them."""
+        if self.unplanned:
+            what = "1 row has" if self.unplanned == 1 else f"{self.unplanned:,} rows have"
+            yield f"{what} no numbers; the first: {printable(self.reason or 'no reason is known')}"
+
+
+@contextmanager
+def destination(output: Path | None) -> Iterator[BinaryIO]:
+    """What to write to: standard output, or a file aside that takes its place if all goes well.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    if output is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with _replacing(output) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"cannot write {printable(str(output))}: {reason}", hint="give another file with -o"
+        ) from error
+
+
+@contextmanager
+def _replacing(output: Path) -> Iterator[BinaryIO]:
+    if output.exists() and not output.is_file():
+        if output.is_dir():
+            raise IsADirectoryError(21, "it is a directory")
+        with output.open("wb") as device:  # /dev/stdout or a pipe cannot be replaced: it is written to
+            yield device
+        return
+    target = output.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    aside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
+        aside.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise

@@ -1,0 +1,102 @@
+"""A sweep carried out: on which engine, with what progress, and what an interruption leaves behind."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ckptplan.errors import InputError, printable
+from ckptplan.sweep.columns import Columns
+from ckptplan.sweep.dependence import is_closed, keeps_closed
+from ckptplan.sweep.evaluation import Chunk, chunks, evaluate
+from ckptplan.sweep.executors import executor_for
+from ckptplan.sweep.identity import identity
+from ckptplan.sweep.journal import Journal
+from ckptplan.sweep.measures import Source, sources_of
+from ckptplan.sweep.running import run
+from ckptplan.sweep.study import Study
+
+_ENDING = ".sweep-part"
+
+
+def is_quick(study: Study) -> bool:
+    """Whether closed forms as arrays say everything, so that no other process is worth its start."""
+    return (
+        study.runs == 0
+        and sources_of(study.columns) <= {Source.RECORD}
+        and all(keeps_closed(axis) for axis in study.axes)
+        and all(is_closed(member.scenario) for member in study.members)
+    )
+
+
+def parts_of(study: Study, executor: str, jobs: int | None, journal: Journal | None) -> Iterator[Columns]:
+    """The parts of the result in order."""
+    workers = jobs or len(os.sched_getaffinity(0))
+    runner = executor_for(executor, workers)  # a wrong name is an error also where it would not be used
+    if is_quick(study):
+        runner = executor_for("serial" if workers == 1 else "threads", min(workers, 4))
+    parts = chunks(study)
+    with _progress(parts) as on_progress:
+        yield from run(partial(evaluate, study), parts, runner, journal=journal, on_progress=on_progress)
+
+
+def _progress(parts: Sequence[Chunk]) -> AbstractContextManager[Callable[[Any, bool], object] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from ckptplan.render.sweep_progress import SweepBar
+
+    return SweepBar(sys.stderr, sum(part.stop - part.start for part in parts))
+
+
+@contextmanager
+def kept(study: Study, resume: Path | None, beside: Path) -> Iterator[Journal | None]:
+    """The journal while the study is carried out; finished, it is removed, and left early, one is told how to go on."""
+    parts = chunks(study)
+    journal = None if resume is None and is_quick(study) else _journal(study, parts, resume, beside)
+    if journal is None:
+        yield None
+        return
+    with journal:
+        try:
+            yield journal
+        except BaseException:
+            _tell(journal, parts)
+            raise
+        with suppress(OSError):
+            journal.path.unlink()
+
+
+def _journal(study: Study, parts: Sequence[Chunk], resume: Path | None, beside: Path) -> Journal | None:
+    known_by = identity(study, parts)
+    if resume is not None:
+        return Journal(resume, known_by)
+    path = beside.with_name(f"{beside.name}-{known_by.fingerprint[:8]}{_ENDING}")
+    try:
+        return Journal(path, known_by)
+    except InputError as error:
+        sys.stderr.write(f"warning: an interruption would lose all: {error.render()}\n")
+        return None
+
+
+def _tell(journal: Journal, parts: Sequence[Chunk]) -> None:
+    """How much is kept, and what to type; a journal of nothing is removed."""
+    points = [part.stop - part.start for part in parts]
+    finished = sum(points[index] for index in journal.finished)
+    if not finished:
+        with suppress(OSError):
+            journal.path.unlink()
+        return
+    words = ["ckptplan", *sys.argv[1:]]
+    if not any(word == "--resume" or word.startswith("--resume=") for word in words):
+        words += ["--resume", str(journal.path)]
+    sys.stderr.write(
+        f"{finished:,} of {sum(points):,} points are kept in {printable(str(journal.path))}; to go on:\n"
+        f"  {printable(shlex.join(words))}\n"
+    )

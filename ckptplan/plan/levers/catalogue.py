@@ -17,8 +17,8 @@ from ckptplan.plan.levers import factors
 from ckptplan.units import format_rate, format_size, format_time
 
 DETECTED_S = 30.0  # the timeout of heartbeats in a published recipe (Google Cloud, 432 GPUs)
-# Until a node that stands by, powered and with the image of the job, has taken the place of a lost one: assumed. What is
-# published is 3 min for a replacement by an orchestrator, without such a node.
+# Until a node that stands by, powered and with the image of the job, has taken the place of a lost one: assumed. What
+# is published is 3 min for a replacement by an orchestrator, without such a node.
 SWAPPED_S = 60.0
 NEGLIGIBLE = 1e-4  # share of time spent waiting for a node
 _SHOWN = 3  # strategies whose numbers stand in the text of a change
@@ -83,7 +83,9 @@ def _still_given(scenario: Scenario) -> Iterator[str]:
 
 def _read_bandwidth(scenario: Scenario) -> Change | str:
     restart, now = scenario.restart, scenario.storage.read_bandwidth_bytes_per_s
-    of_tiers = [t for t in scenario.storage.tiers if t.load_s is None and any(getattr(t, n) for n in factors.TIER_READS)]
+    of_tiers = [
+        t for t in scenario.storage.tiers if t.load_s is None and any(getattr(t, n) for n in factors.TIER_READS)
+    ]
     is_computed = restart.total_s is None and restart.load_s is None
     if not is_computed and not of_tiers:
         given = "restart.load" if restart.total_s is None else "restart.total"
@@ -146,7 +148,9 @@ def _half_stall(scenario: Scenario) -> Change | str:
     text = text.removeprefix(f"{now[0][0]} ") if len(now) == 1 else text
     notes = []
     if any(cost.mode is not Mode.ASYNCHRONOUS and cost.write is not None for cost in costs):
-        notes.append("storage as it is allows no shorter blocking save: it takes half the bytes, or twice the bandwidth")
+        notes.append(
+            "storage as it is allows no shorter blocking save: it takes half the bytes, or twice the bandwidth"
+        )
     if any(cost.mode is Mode.ASYNCHRONOUS for cost in costs):
         notes.append("of the copy-out, half must go beside forward and backward, or the link be twice as fast")
     more = f" and {len(now) - _SHOWN} more" if len(now) > _SHOWN else ""

@@ -1,7 +1,7 @@
 """A scenario with one of its inputs larger or smaller by a factor, in every place where the input stands."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckptplan.cost.restart import restart_cost
 from ckptplan.cost.saving import save_cost
@@ -37,7 +37,7 @@ def with_mtbf(scenario: Scenario, factor: float) -> Scenario:
 def with_write_bandwidth(scenario: Scenario, factor: float) -> Scenario:
     """Every limit of a write, of the storage and of its tiers."""
     storage = scenario.storage
-    limits = {name: _times(getattr(storage, name), factor) for name in WRITE_LIMITS}
+    limits: dict[str, Any] = {name: _times(getattr(storage, name), factor) for name in WRITE_LIMITS}
     return replace(scenario, storage=replace(storage, tiers=_tiers_with(storage.tiers, TIER_WRITES, factor), **limits))
 
 
@@ -117,7 +117,12 @@ def tier_costs_of(scenario: Scenario) -> "tuple[TierCost, ...]":
 
 
 def _tiers_with(tiers: "tuple[Tier, ...]", names: tuple[str, ...], factor: float) -> "tuple[Tier, ...]":
-    return tuple(tier._replace(**{name: _times(getattr(tier, name), factor) for name in names}) for tier in tiers)
+    return tuple(_tier_with(tier, names, factor) for tier in tiers)
+
+
+def _tier_with(tier: "Tier", names: tuple[str, ...], factor: float) -> "Tier":
+    limits: dict[str, Any] = {name: _times(getattr(tier, name), factor) for name in names}
+    return tier._replace(**limits)
 
 
 def _times(value: float | None, factor: float) -> float | None:

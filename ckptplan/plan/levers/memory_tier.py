@@ -108,7 +108,7 @@ def _text(made: tuple[Tier, ...], before: tuple[Tier, ...]) -> str:
 def _notes(need: float, *, known: bool, speed: float) -> list[str]:
     notes = [] if known else [f"host memory of {format_size(need)} per node must be free for the copies"]
     notes.append(
-        f"{format_rate(PEER_BYTES_PER_S)} per node to a peer, at {100 * (1 - PEER_SPEED):.0f} % of the speed of training "
+        f"{format_rate(PEER_BYTES_PER_S)} per node to a peer, which slows training by {100 * (1 - PEER_SPEED):.0f} % "
         "meanwhile, are assumed; a loss of several nodes at once goes back to storage"
     )
     if speed == 1.0:

@@ -20,7 +20,9 @@ def nodes_standing_by(scenario: Scenario, swapped_s: float, negligible: float) -
     changed, longest_s = _swapped(scenario, swapped_s)
     if changed is not None and longest_s is not None:
         parts.append(f"replace {format_time(longest_s)} to {format_time(swapped_s)}")
-        notes.append(f"a swap in {format_time(swapped_s)} is assumed: the node is powered, and has the image of the job")
+        notes.append(
+            f"a swap in {format_time(swapped_s)} is assumed: the node is powered, and has the image of the job"
+        )
     more = None
     if scenario.spares is not None:
         more = _enough(scenario, scenario.spares, negligible)
@@ -76,7 +78,7 @@ def _why_not(scenario: Scenario, swapped_s: float) -> str:
         return f"{scenario.spares.nodes:,} spares are enough, and a replacement takes no longer than a swap"
     if scenario.restart.total_s is not None:
         return (
-            "restart.total holds the replacement, of which nothing more is known; write restart: {replace: 2 min, ...}, "
+            "restart.total holds the replacement, and how long is not known; write restart: {replace: 2 min, ...}, "
             "or spares: {nodes: 4, repair: 24 h}"
         )
     return f"a replacement takes {format_time(scenario.restart.replace_s)}, a swap {format_time(swapped_s)}"

@@ -17,12 +17,10 @@ def do_first(lever: Lever | None) -> str:
 
 def worth_of(lever: Lever) -> str:
     """What a lever gains, saves and costs less: only what is known."""
-    parts = [gain(lever.gained)]
-    if lever.gpu_hours_saved is not None:
-        parts.append(f"{large(lever.gpu_hours_saved)} GPU-hours")
-    if lever.money_saved is not None:
-        parts.append(f"{large(lever.money_saved)} in money")
-    return ", ".join(parts)
+    if lever.gpu_hours_saved is None:
+        return gain(lever.gained)
+    text = f"{gain(lever.gained)}, {large(lever.gpu_hours_saved)} GPU-hours"
+    return text if lever.money_saved is None else f"{text} worth {large(lever.money_saved)}"
 
 
 def first_sentence(lever: Lever | None, goodput: float, work_s: float | None) -> str:

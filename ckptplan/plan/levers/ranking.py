@@ -1,0 +1,186 @@
+"""The levers of a run: each pulled by itself and ranked, then the best of them together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckptplan.errors import InputError
+from ckptplan.plan.levers.catalogue import CATALOGUE, Change
+from ckptplan.plan.levers.elasticity import elasticities
+from ckptplan.plan.levers.outcome import Outcome, outcome_of
+from ckptplan.plan.levers.own import Build, Own
+from ckptplan.plan.levers.record import Left, Lever, Levers
+from ckptplan.plan.levers.savings import worth
+from ckptplan.plan.levers.together import PAIRED, PAIRED_CLOSED, joint
+from ckptplan.plan.levers.wording import first_sentence
+from ckptplan.units import format_time
+
+if TYPE_CHECKING:
+    from ckptplan.cost.scenario import Scenario
+
+_ROUNDING = 1e-15  # of goodput
+_NUMBERS = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?(?: (?:us|ms|s|min|h|d|years|GPUs|%))?")
+
+_ASSUMED = (
+    "each lever is pulled by itself, everything else as the spec has it; the run then saves by its best strategy, at "
+    "the best interval for that",
+    "goodput is that of the whole steps that would be typed; a lever may lose a hair to that rounding, and is ranked "
+    "with it",
+    "savings are GPU-hours of the whole work at the goodput of the long run; GPUs that stand by are taken off",
+    "together, the changes of your own come first, then rates, then the times that they give; one that no longer "
+    "applies adds nothing",
+)
+
+
+class _Under(NamedTuple):
+    """A lever before it is ranked: what it is, and what comes of it."""
+
+    key: str
+    title: str
+    change: Change
+    outcome: Outcome
+    own: bool
+
+
+def levers(
+    scenario: Scenario, *, own: Sequence[Own] = (), build: Build | None = None, gpu_hour_price: float | None = None
+) -> Levers:
+    """Every lever of a run, ranked, with elasticities and overlaps.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The run as it is.
+    own : sequence of Own
+        Changes of the user's own; needs ``build``.
+    build : callable, optional
+        The scenario under the own changes of some indices, as the spec would give it with them written in.
+    gpu_hour_price : float, optional
+        Price of one GPU for one hour. [money]
+
+    Returns
+    -------
+    Levers
+
+    Raises
+    ------
+    InputError
+        If the run itself, or one under a change of the user's own, has no answer.
+    """
+    now = outcome_of(scenario)
+    left: list[Left] = []
+    under = [*_own(own, build), *_of_catalogue(now, left)]
+    ranked = sorted((_lever(one, now, gpu_hour_price) for one in under), key=lambda lever: -lever.worth)
+    closed = now.case.is_closed
+    both = joint(scenario, now.goodput, ranked, own, build, most=PAIRED_CLOSED if closed else PAIRED)
+    return Levers(
+        name=scenario.name,
+        gpus=scenario.cluster.gpus,
+        best=now.best,
+        strategy=now.strategy,
+        interval_s=now.interval_s,
+        interval_steps=now.interval_steps,
+        goodput=now.goodput,
+        step_time_s=scenario.training.step_time_s,
+        work_s=scenario.training.work_s,
+        gpu_hour_price=gpu_hour_price,
+        levers=tuple(ranked),
+        left=tuple(left),
+        elasticities=elasticities(now),
+        overlaps=both.overlaps,
+        all_together=both.all_together,
+        first=first_sentence(ranked[0] if ranked else None, now.goodput, scenario.training.work_s),
+        warnings=tuple(dict.fromkeys((*now.warnings, *_new_warnings(under, now)))),
+        together=both.together,
+        apart=both.apart,
+        paired=both.paired,
+        assumptions=_ASSUMED,
+    )
+
+
+def _own(own: Sequence[Own], build: Build | None) -> Iterator[_Under]:
+    for index, one in enumerate(own):
+        if build is None:
+            raise ValueError("changes of the user's own need what builds their scenario")
+        changed = build([index])
+        yield _Under(one.title, one.title, Change(changed, one.text), outcome_of(changed), own=True)
+
+
+def _of_catalogue(now: Outcome, left: list[Left]) -> Iterator[_Under]:
+    """The levers that apply and make a difference; the others are noted with why."""
+    for entry in CATALOGUE:
+        change = entry.pull(now.scenario)
+        if isinstance(change, str):
+            left.append(Left(entry.key, entry.title, change))
+            continue
+        try:
+            found = outcome_of(change.scenario)
+        except InputError as error:
+            left.append(Left(entry.key, entry.title, f"the run would have no answer then: {error}"))
+            continue
+        if abs(found.before_steps - now.before_steps) <= _ROUNDING and found.goodput == now.goodput:
+            why = f"no difference: nothing of it enters {_way(now)}, which stays the best"
+            left.append(Left(entry.key, entry.title, why))
+            continue
+        yield _Under(entry.key, entry.title, change, found, own=False)
+
+
+def _way(outcome: Outcome) -> str:
+    return outcome.strategy if outcome.tiering is None else "saves to several tiers"
+
+
+def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
+    change, found = one.change, one.outcome
+    value = worth(now.scenario, now.goodput, change.scenario, found.goodput, extra_gpus=change.extra_gpus, price=price)
+    before_steps = found.before_steps - now.before_steps
+    gained = found.goodput - now.goodput
+    return Lever(
+        key=one.key,
+        title=one.title,
+        change=change.text,
+        strategy=found.strategy,
+        interval_s=found.interval_s,
+        interval_steps=found.interval_steps,
+        goodput=found.goodput,
+        gained=gained,
+        gpu_hours_saved=value.gpu_hours,
+        money_saved=value.money,
+        own=one.own,
+        notes=(
+            *change.notes,
+            *_of_rounding(gained, before_steps),
+            *_of_size(now.scenario, change.scenario, value.wall_s),
+        ),
+        worth=value.equal_goodput - now.goodput,
+        gained_before_steps=before_steps,
+        gpus=change.scenario.cluster.gpus,
+        wall_s_saved=value.wall_s,
+    )
+
+
+def _of_rounding(gained: float, before_steps: float) -> Iterator[str]:
+    if gained < 0.0 <= before_steps:
+        yield f"gains {100 * before_steps:.2g} points before rounding to whole steps, which takes them away"
+
+
+def _of_size(before: Scenario, after: Scenario, wall_s: float | None) -> Iterator[str]:
+    """What a change of the GPUs or of the work is judged by."""
+    if before.cluster.gpus != after.cluster.gpus or before.training != after.training:
+        saved = "wall time is not known" if wall_s is None else f"the run ends {format_time(abs(wall_s))} "
+        saved += "" if wall_s is None else "sooner" if wall_s >= 0.0 else "later"
+        yield f"{after.cluster.gpus:,} GPUs: ranked by GPU-hours for the same work, not by goodput; {saved}"
+
+
+def _new_warnings(under: Sequence[_Under], now: Outcome) -> Iterator[str]:
+    """What a lever makes worth a warning: where a formula leaves its regime."""
+    known = {_without_numbers(text) for text in now.warnings}
+    for one in under:
+        for text in one.outcome.warnings:
+            if _without_numbers(text) not in known:
+                yield f"{one.title}: {text}"
+
+
+def _without_numbers(text: str) -> str:
+    return _NUMBERS.sub("#", text)

@@ -1,0 +1,156 @@
+"""Points for which closed forms hold: their costs are worked out where these change, all else as arrays over a block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ckptplan.sweep.closed_costs import BlockCosts, block_costs
+from ckptplan.sweep.closed_rows import ClosedRow
+from ckptplan.sweep.closed_status import statuses
+from ckptplan.sweep.columns import Column, Labels, joined
+from ckptplan.sweep.dependence import is_closed, keeps_closed
+from ckptplan.sweep.grid import Block
+from ckptplan.sweep.measures import MEASURES, Source, sources_of
+from ckptplan.sweep.built import Parts
+from ckptplan.sweep.points import planned_rows
+from ckptplan.sweep.rows import PlannedRows, methods_of
+from ckptplan.sweep.study import INTERVAL, Each, Member, Study
+
+Bools = npt.NDArray[np.bool_]
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+
+def is_closed_study(study: Study, member: Member) -> bool:
+    """Whether the points of a spec need no plan of their own."""
+    records_only = sources_of(study.columns) <= {Source.RECORD}
+    return records_only and is_closed(member.scenario) and all(keeps_closed(axis) for axis in study.axes)
+
+
+def block_columns(study: Study, member: Member, block: Block, names: Sequence[str]) -> dict[str, Column]:
+    """Measures of every row of a block.
+
+    Parameters
+    ----------
+    study, member : Study, Member
+        What is asked, of a spec for which `is_closed_study` holds.
+    block : Block
+        One range of values for each axis.
+    names : sequence of str
+        Of the measures.
+
+    Returns
+    -------
+    dict
+        Under these names. Points whose costs are no ordinary numbers are planned one by one, for what they say.
+    """
+    shape = tuple(len(values) for values in block)
+    parts = Parts(study, member, block)
+    costs = block_costs(member.scenario, parts)
+    groups = [_Group(rows, shape) for rows in _rows(study, member, costs, parts)]
+    known: Bools = np.ones(shape, dtype=bool)
+    for group in groups:
+        known &= group.is_known
+    columns = {name: _column(name, groups, costs) for name in names} if known.any() else {}
+    if known.all():
+        return columns
+    unknown = [tuple(values[at] for values, at in zip(block, place, strict=True)) for place in np.argwhere(~known)]
+    of_points = planned_rows(study, member, unknown)
+    planned = PlannedRows([row for rows in of_points for row in rows], study.gpu_hour_price)
+    at_rows = np.repeat(~known.reshape(-1), len(groups))
+    return {name: _mended(columns.get(name), planned.column(name), at_rows) for name in names}
+
+
+class _Group:
+    """The rows that one row of each point is chosen from."""
+
+    def __init__(self, rows: Sequence[ClosedRow], shape: tuple[int, ...]) -> None:
+        self.rows, self.shape = rows, shape
+        self._best = _best(rows, shape) if len(rows) > 1 else None
+
+    @property
+    def is_known(self) -> Bools:
+        """Where all of them are ordinary numbers."""
+        known = np.ones(self.shape, dtype=bool)
+        for row in self.rows:
+            known &= row.is_known
+        return known
+
+    def chosen(self, arrays: Sequence[npt.NDArray[_Kind]]) -> npt.NDArray[_Kind]:
+        """Of one array for each row, the elements of the chosen rows."""
+        found = np.empty(self.shape, dtype=arrays[0].dtype)
+        found[...] = arrays[0]
+        for number, array in enumerate(arrays[1:], start=1):
+            if array is not arrays[0]:
+                np.copyto(found, array, where=self._best == number)
+        return found
+
+
+def _rows(study: Study, member: Member, costs: BlockCosts, parts: Parts) -> list[list[ClosedRow]]:
+    """For each row of a point, those that it is chosen from."""
+    asked = parts.values(INTERVAL)
+    asked_s = None if asked is None else asked.astype(np.float64)
+    by_strategy = [
+        [
+            ClosedRow(costs, number, method, asked_s=asked_s, price=study.gpu_hour_price)
+            for method in methods_of(study, member)
+        ]
+        for number in range(len(costs.cases))
+    ]
+    if study.each is Each.STRATEGY:
+        return by_strategy
+    flat = [row for rows in by_strategy for row in rows]
+    return [flat] if study.each is Each.POINT else [[row] for row in flat]
+
+
+def _best(rows: Sequence[ClosedRow], shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
+    """Which row of each point is recommended: the first one of the highest goodput."""
+    best = np.zeros(shape, dtype=np.int8)
+    most = rows[0].goodput_typed
+    for number, row in enumerate(rows[1:], start=1):
+        better = row.goodput_typed > most
+        most = np.where(better, row.goodput_typed, most)
+        np.copyto(best, number, where=better)
+    return best
+
+
+def _column(name: str, groups: Sequence[_Group], costs: BlockCosts) -> Column:
+    """One measure, the rows of each point side by side."""
+    if not MEASURES[name].text:
+        return _side_by_side([group.chosen([row.column(name) for row in group.rows]) for group in groups])
+    found = [[_texts(name, row, costs, group.shape) for row in group.rows] for group in groups]
+    names = tuple(dict.fromkeys(text for labels in found for one in labels for text in one.names))
+    places = {text: place for place, text in enumerate(names)}
+
+    def renumbered(labels: Labels) -> npt.NDArray[np.int32]:
+        return np.array([places[text] for text in labels.names], dtype=np.int32)[labels.codes]
+
+    chosen = [group.chosen([renumbered(one) for one in of]) for group, of in zip(groups, found, strict=True)]
+    return Labels(_side_by_side(chosen), names)
+
+
+def _texts(name: str, row: ClosedRow, costs: BlockCosts, shape: tuple[int, ...]) -> Labels:
+    """The texts of one row; a name stands for all points."""
+    if name == "status":
+        return statuses(row, costs.notes, shape)
+    return Labels(np.zeros((1,) * len(shape), dtype=np.int32), (getattr(row, name),))
+
+
+def _side_by_side(arrays: Sequence[npt.NDArray[_Kind]]) -> npt.NDArray[_Kind]:
+    return np.stack(arrays, axis=-1).reshape(-1) if len(arrays) > 1 else arrays[0].reshape(-1)
+
+
+def _mended(column: Column | None, planned: Column, rows: Bools) -> Column:
+    """A column with the rows of some points put in."""
+    if column is None:
+        return planned
+    if isinstance(column, Labels) and isinstance(planned, Labels):
+        both = joined([{"": column}, {"": planned}])[""]
+        codes, places = both.codes[: len(column.codes)].copy(), both.codes[len(column.codes) :]
+        codes[rows] = places
+        return Labels(codes, both.names)
+    column[rows] = planned
+    return column

@@ -1,0 +1,142 @@
+"""One way of saving by one method over a block, as arrays: what `plan.rows` says of one case, worked out when asked."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ckptplan.interval.breakdown import Shares
+from ckptplan.interval.first_order import FirstOrder
+from ckptplan.interval.methods import METHODS
+from ckptplan.plan.closed import ClosedCases
+from ckptplan.plan.record import PREFERENCE
+from ckptplan.sweep.closed_costs import BlockCosts
+from ckptplan.sweep.derived import Derived, Floats
+from ckptplan.units import HOUR_S
+
+_NONE = np.array(np.nan)
+
+
+class ClosedRow(Derived):
+    """Measures under their names, as arrays that broadcast over the block; ``asked_s`` is a given interval."""
+
+    def __init__(
+        self, costs: BlockCosts, number: int, method: str, *, asked_s: Floats | None, price: float | None
+    ) -> None:
+        self._costs = costs
+        self.cases: ClosedCases = costs.cases[number]
+        self.strategy = costs.strategies[number]
+        self.method = method
+        self.asked_s = asked_s
+        self.price = price
+
+    @property
+    def preference(self) -> int:
+        """Rank of its method."""
+        return PREFERENCE.get(self.method, 0)
+
+    @property
+    def is_first_order(self) -> bool:
+        """Whether its shares are sums of first-order terms."""
+        return METHODS[self.method].accounting == "first order"
+
+    def column(self, name: str) -> Floats:
+        """The column of a measure. [its unit]."""
+        found: Floats = getattr(self, name)
+        return found
+
+    gpus = property(lambda self: self._costs.gpus)
+    work_s = property(lambda self: self._costs.work_s)
+    size_bytes = property(lambda self: self._costs.size_bytes)
+    restart_total_s = property(lambda self: self._costs.restart_total_s)
+    mtbf_s = property(lambda self: self.cases.mtbf_s)
+    stall_s = property(lambda self: self.cases.stall_s)
+    flush_s = property(lambda self: self.cases.flush_s)
+    effective_stall_s = property(lambda self: self.cases.effective_stall_s)
+    interval_floor_s = property(lambda self: self.cases.floor_s)
+
+    @property
+    def asked_interval_s(self) -> Floats:
+        """The given interval. [s]."""
+        return _NONE if self.asked_s is None else self.asked_s
+
+    @cached_property
+    def interval_s(self) -> Floats:
+        """Work between two saves. [s]."""
+        return self.cases.optimum(self.method) if self.asked_s is None else self.cases.raised(self.asked_s)
+
+    @cached_property
+    def interval_steps(self) -> Floats:
+        """The same in whole steps. [1]."""
+        if np.all(np.isnan(self.cases.step_time_s)):
+            return _NONE
+        whole = self.cases.steps if self.asked_s is None else self.cases.steps_if_whole
+        return whole(self.interval_s)
+
+    @cached_property
+    def typed_interval_s(self) -> Floats:
+        """The interval of the number to type. [s]."""
+        return self.cases.typed(self.interval_s, self.interval_steps)
+
+    @cached_property
+    def _exact(self) -> Shares:
+        return self.cases.shares(self.interval_s)
+
+    @cached_property
+    def _first_order(self) -> FirstOrder:
+        return self.cases.first_order(self.interval_s)
+
+    @property
+    def _own(self) -> Shares | FirstOrder:
+        return self._first_order if self.is_first_order else self._exact
+
+    save_fraction = property(lambda self: self._own.save)
+    rework_fraction = property(lambda self: self._own.rework)
+    restart_fraction = property(lambda self: self._own.restart)
+    slow_fraction = property(lambda self: self._exact.useful * 0.0)
+    waiting_fraction = slow_fraction
+    overhead = property(lambda self: self._own.overhead)
+    goodput = property(lambda self: self._own.goodput)
+    goodput_exact = property(lambda self: self._exact.goodput)
+
+    @cached_property
+    def goodput_steps(self) -> Floats:
+        """Goodput of whole steps; nan where they are not known. [1]."""
+        if self.interval_steps.ndim == 0 and np.isnan(self.interval_steps):
+            return _NONE
+        return self.cases.shares(self.interval_steps * self.cases.step_time_s).goodput
+
+    @cached_property
+    def goodput_typed(self) -> Floats:
+        """Goodput of the number to type. [1]."""
+        steps = self.goodput_steps
+        return self.goodput_exact if steps is _NONE else np.where(np.isnan(steps), self.goodput_exact, steps)
+
+    @cached_property
+    def lost_goodput(self) -> Floats:
+        """What a given interval loses against the best number to type. [1]."""
+        if self.asked_s is None:
+            return _NONE
+        best_s = self.cases.typed(self.cases.optimum("exact"))
+        return np.maximum(self.cases.shares(best_s).goodput - self.goodput_exact, 0.0)
+
+    @property
+    def lost_gpu_hours(self) -> Floats:
+        """The same in GPU-hours over the run. [GPU h]."""
+        return self.lost_goodput * self.gpus * self.work_s / HOUR_S
+
+    @property
+    def lost_money(self) -> Floats:
+        """The same in money. [money]."""
+        return self.lost_gpu_hours * self._price
+
+    @property
+    def is_known(self) -> npt.NDArray[np.bool_]:
+        """Where everything is an ordinary number; elsewhere the plan of the point itself says what is wrong."""
+        with np.errstate(invalid="ignore"):
+            steps_known = np.isnan(self.cases.step_time_s) | (self.asked_s is not None) | ~np.isnan(self.interval_steps)
+            total = self.interval_s + self.cases.stall_s + self.cases.mtbf_s + self._costs.restart_total_s
+        found: npt.NDArray[np.bool_] = np.isfinite(total) & steps_known
+        return found

@@ -1,0 +1,213 @@
+"""Points planned one by one, whatever their scenario is: laws, classes, tiers, whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ckptplan.cost.layout import with_gpus
+from ckptplan.cost.scenario import Cluster, Scenario
+from ckptplan.cost.size import sizes
+from ckptplan.errors import InputError, printable
+from ckptplan.plan.case import cases_of
+from ckptplan.plan.pipeline import plan
+from ckptplan.plan.record import TIERS, Plan, Record, recommended
+from ckptplan.plan.rows import Money, records_of
+from ckptplan.plan.run import RunFacts
+from ckptplan.plan.status import OK
+from ckptplan.sweep.measures import Source, sources_of
+from ckptplan.sweep.rows import Row, RowName, methods_of, row_names
+from ckptplan.sweep.study import GPUS, INTERVAL, Each, Member, Study
+
+_ROUNDING = 1e-9  # of goodput
+_NOT_HERE = "no such way of saving with these values"
+
+
+class Point(NamedTuple):
+    """A scenario with the values of one point, and what is asked of it beside them."""
+
+    scenario: Scenario
+    given_s: tuple[float, ...]  # the interval, if one is given
+    note: str | None  # what had to change for this number of GPUs
+
+
+def rebuilt(member: Member, values: dict[str, float]) -> Scenario:
+    """The scenario of a spec with other values, and only the ways of saving that are wanted.
+
+    Raises
+    ------
+    InputError
+        If no scenario has these values together.
+    """
+    if not values:
+        return member.scenario
+    scenario, wanted = member.rebuild(values), member.scenario.strategies
+    if wanted is None:
+        return scenario
+    return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted), strategies=wanted)
+
+
+def at_scale(cluster: Cluster, gpus: int) -> tuple[Cluster, str | None]:
+    """A cluster with another number of GPUs, as `plan` has it, and what had to change for that."""
+    return (cluster, None) if gpus == cluster.gpus else with_gpus(cluster, gpus)
+
+
+def point_at(study: Study, member: Member, indices: Sequence[int]) -> Point:
+    """The point with these values of the axes.
+
+    Raises
+    ------
+    InputError
+        If no scenario has them together.
+    """
+    at = {axis.key: axis.values[index] for axis, index in zip(study.axes, indices, strict=True)}
+    gpus, given_s = at.pop(GPUS, None), at.pop(INTERVAL, None)
+    scenario, note = rebuilt(member, at), None
+    if gpus is not None:
+        cluster, note = at_scale(scenario.cluster, int(gpus))
+        scenario = replace(scenario, cluster=cluster)
+    return Point(scenario, () if given_s is None else (given_s,), note)
+
+
+def planned_rows(study: Study, member: Member, points: Iterable[Sequence[int]], first: int = 0) -> Iterator[list[Row]]:
+    """The rows of each point; a point that cannot be planned has rows without numbers.
+
+    Parameters
+    ----------
+    study, member : Study, Member
+        What is asked, of which spec.
+    points : iterable of sequences of int
+        Which value of each axis they have.
+    first : int
+        Number of the first of them in the study, from which the seeds of simulated runs follow.
+    """
+    names, methods = row_names(study, member), methods_of(study, member)
+    for number, indices in enumerate(points, start=first):
+        yield list(_rows_at(study, member, indices, number, names, methods))
+
+
+def _rows_at(
+    study: Study,
+    member: Member,
+    indices: Sequence[int],
+    number: int,
+    names: Sequence[RowName],
+    methods: Sequence[str],
+) -> Iterator[Row]:
+    try:
+        point = point_at(study, member, indices)
+        found = _found(study, point, methods)
+        rows = [_row(study, point, record, number) for record in found]
+    except InputError as error:
+        yield from (Row(name, reason(error)) for name in names)
+        return
+    except ArithmeticError as error:  # inputs so far apart that a float does not hold what follows from them
+        yield from (Row(name, f"the numbers are out of all range: {error}") for name in names)
+        return
+    if study.each is Each.POINT:
+        yield from rows
+        return
+    by_name = {_name(study, row): row for row in rows}
+    yield from (by_name.pop(name, None) or Row(name, _NOT_HERE) for name in names)
+    yield from by_name.values()
+
+
+def _name(study: Study, row: Row) -> RowName:
+    return row.name if study.each is Each.METHOD else row.name._replace(method=None)
+
+
+def reason(error: InputError) -> str:
+    """The first fault of an error, in one line."""
+    problem = error.problems[0]
+    return printable(": ".join(part for part in (problem.key, problem.message) if part))
+
+
+def _found(study: Study, point: Point, methods: Sequence[str]) -> list[Record]:
+    """The records that the rows are made of."""
+    scenario, given_s = point.scenario, point.given_s
+    if scenario.has_spectrum:
+        made = plan(
+            scenario,
+            methods=methods,
+            intervals_s=given_s,
+            gpu_hour_price=study.gpu_hour_price,
+            seed=study.seed,
+            whole_run=False,
+        )
+        return _of_plan(study, made)
+    money = Money(scenario.training.work_s, study.gpu_hour_price)
+    records = [
+        record
+        for case in cases_of(scenario)
+        for record in records_of(case, methods, given_s, money)
+        if record.given == bool(given_s)
+    ]
+    if study.each is Each.POINT:
+        return [max(records, key=recommended)]
+    return _best_of_each(records) if study.each is Each.STRATEGY else records
+
+
+def _best_of_each(records: Sequence[Record]) -> list[Record]:
+    names = dict.fromkeys(record.strategy for record in records)
+    return [max((r for r in records if r.strategy == name), key=recommended) for name in names]
+
+
+def _of_plan(study: Study, made: Plan) -> list[Record]:
+    """The records of a plan that rows are made of; all tiers together are one more way of saving."""
+    given = bool(made.given())
+    records = [r for r in made.records if r.given == given and r.strategy != TIERS]
+    tiers = [r for r in made.records if r.given == given and r.strategy == TIERS]
+    if study.each is Each.METHOD:
+        return records + tiers
+    if study.each is Each.STRATEGY:
+        return _best_of_each(records) + tiers
+    best = max(records, key=recommended)
+    if not given:
+        return tiers if made.tiers_are_best else [best]
+    return next(([t] for t in tiers if t.goodput_typed > best.goodput_typed * (1.0 + _ROUNDING)), [best])
+
+
+def _row(study: Study, point: Point, record: Record, number: int) -> Row:
+    scenario, wanted = point.scenario, sources_of(study.columns)
+    status = with_note(record.status, point.note)
+    row = Row(
+        name=RowName(record.strategy, record.method),
+        status=status,
+        record=record,
+        size_bytes=sizes(scenario.model, scenario.cluster).total_bytes,
+        work_s=scenario.training.work_s,
+        step_time_s=scenario.training.step_time_s,
+    )
+    if Source.RUN in wanted:
+        row = row._replace(run=_run_of(study, point, record))
+    if Source.SIMULATION in wanted:
+        from ckptplan.sweep.simulated import simulated
+
+        row = simulated(study, scenario, row, number)
+    return row
+
+
+def with_note(status: str, note: str | None) -> str:
+    """A status with a note of the scale behind it."""
+    if note is None:
+        return status
+    return note if status == OK else f"{status}; {note}"
+
+
+def _run_of(study: Study, point: Point, record: Record) -> RunFacts | None:
+    """The run to its end by the way of saving of a record, as `plan` says it of the best one."""
+    from ckptplan.plan.run import run_facts, spectrum_run_facts
+
+    scenario = point.scenario
+    cases = cases_of(scenario)
+    if record.strategy == TIERS:
+        from ckptplan.plan.tiers.tiering import tiering_of
+
+        made = tiering_of(scenario, cases[0], interval_s=record.asked_interval_s)
+        return spectrum_run_facts(scenario, cases[0].of_spec, record.interval_s, made, study.seed)
+    case = next(case for case in cases if case.save.name == record.strategy)
+    interval_s = record.typed_interval_s(scenario.training.step_time_s)
+    if case.spectrum is not None:
+        return spectrum_run_facts(scenario, case, interval_s, None, study.seed)
+    return run_facts(scenario, case, interval_s, study.seed)

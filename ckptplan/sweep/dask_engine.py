@@ -1,0 +1,227 @@
+"""A dask cluster as an engine: one of its own on this machine, or the workers of a scheduler that is running."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import socket
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from ckptplan.errors import InputError, printable
+from ckptplan.sweep.columns import Columns
+from ckptplan.sweep.processes import sheltered
+from ckptplan.sweep.runner import Evaluate, Lost, Runner
+
+CONNECT_S = 8.0  # for a scheduler to answer
+WORKERS_S = 30.0  # for its first worker to be there; a cluster that adapts starts one when it sees work
+_GREETING = b"pickle-protocol"  # in the first message of a dask server
+_LONGEST_GREETING = 4096  # bytes
+_COUNT_AGAIN_S = 10.0
+_LOGGERS = ("distributed", "distributed.client", "distributed.worker", "distributed.scheduler", "tornado.application")
+
+
+class DaskEngine(Runner):
+    """A client of a scheduler, through ``get_executor``. The study is one task, which each worker fetches once."""
+
+    def __init__(self, jobs: int, address: str | None = None) -> None:
+        self._jobs, self._address = jobs, address
+        self._stack = ExitStack()
+        self._round = 0  # connections made so far
+        self._sent: dict[Future[Columns], int] = {}
+        self._threads, self._counted_s = jobs, 0.0
+
+    @property
+    def ahead(self) -> int:
+        """Two chunks for each thread of the workers; those of a running cluster come and go."""
+        if self._address is not None and time.monotonic() > self._counted_s + _COUNT_AGAIN_S:
+            with suppress(OSError):  # lost: the next result says so
+                self._threads = sum(self._client.ncores().values())
+            self._counted_s = time.monotonic()
+        return 2 * max(self._jobs, self._threads)
+
+    def start(self, evaluate: Evaluate) -> None:
+        """Connect, and send what is evaluated."""
+        self._library = _library()
+        self._payload, self._versions = pickle.dumps(evaluate, pickle.HIGHEST_PROTOCOL), _versions()
+        self._connect()
+
+    def submit(self, chunk: Any) -> Future[Columns]:
+        """Have a chunk evaluated by any worker."""
+        with _quiet():
+            future: Future[Columns] = self._executor.submit(_evaluate, self._study, self._versions, chunk)
+        self._sent[future] = self._round
+        return future
+
+    def result(self, future: Future[Columns]) -> Columns:
+        """The columns of a future that is done."""
+        sent = self._sent.pop(future)
+        try:
+            return future.result()
+        except self._library.KilledWorker:
+            raise Lost("the workers that were busy with it ended abruptly", final=True) from None
+        except (CancelledError, self._library.CommClosedError):
+            if sent == self._round:
+                self._connect()
+            raise Lost(f"the connection to {self._where} was lost") from None
+        except ImportError as error:
+            raise self._strange(f"a worker cannot import what the sweep needs: {error}") from error
+        except RuntimeError as error:
+            if "deserializ" not in str(error):
+                raise
+            raise self._strange(f"it cannot read what the sweep sends: {error.__cause__ or error}") from error
+
+    def stop(self) -> None:
+        """Cancel what is not finished and disconnect; workers of its own end."""
+        with _quiet(), sheltered():
+            self._stack.close()
+        self._sent.clear()
+
+    @property
+    def _where(self) -> str:
+        return "the local cluster" if self._address is None else f"the scheduler {printable(self._address)}"
+
+    def _strange(self, said: str) -> InputError:
+        """The error for an engine whose programs are not those of this process."""
+        return InputError(
+            f"{self._where}: {said}",
+            hint=f"install ckptplan {self._versions['ckptplan']} with its dependencies there, on scheduler and workers",
+        )
+
+    def _connect(self) -> None:
+        """Connect for the first time, or once more."""
+        self.stop()
+        self._round += 1
+        with _quiet():
+            try:
+                self._open()
+            except OSError as error:  # TimeoutError among them
+                self._stack.close()
+                raise InputError(
+                    f"{self._where} cannot be used: {error.strerror or error}",
+                    hint="is it running, and may this machine connect to it?" if self._address else None,
+                ) from error
+            except BaseException:
+                self._stack.close()
+                raise
+
+    def _open(self) -> None:
+        if self._address is not None:
+            greeted(self._address)
+        where = self._address if self._address is not None else self._own_cluster()
+        self._client = self._library.Client(where, timeout=CONNECT_S, set_as_default=False)
+        self._stack.callback(self._client.close)
+        self._executor = self._client.get_executor(pure=False)  # what is run again must not be looked up
+        self._stack.callback(self._executor.shutdown, wait=False)
+        self._study = self._client.submit(_loaded, self._payload, pure=False)
+        self._stack.callback(self._study.release)
+        try:
+            self._client.wait_for_workers(1, timeout=WORKERS_S)
+        except TimeoutError:
+            raise InputError(f"{self._where} has no workers", hint="start some: dask worker HOST:PORT") from None
+
+    def _own_cluster(self) -> Any:
+        """Workers on this machine that listen on the loopback alone, quiet, with their files in a folder that goes."""
+        from tempfile import TemporaryDirectory
+
+        folder = self._stack.enter_context(TemporaryDirectory(prefix="ckptplan-", ignore_cleanup_errors=True))
+        with sheltered():
+            cluster = self._library.LocalCluster(
+                n_workers=self._jobs,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                protocol="tcp://",
+                dashboard_address=None,
+                # No page is served, but its port is opened all the same.
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                silence_logs=logging.CRITICAL + 1,
+                local_directory=folder,
+            )
+        return self._stack.enter_context(cluster)
+
+
+def greeted(address: str) -> None:
+    """Raise OSError unless a dask server greets at an address in time.
+
+    A client of dask tries again and again where nobody listens, and waits for ever where somebody else does.
+    """
+    place = urlsplit(address)
+    deadline_s = time.monotonic() + CONNECT_S
+    heard = b""
+    with socket.create_connection((place.hostname, place.port), CONNECT_S) as line:
+        while _GREETING not in heard and len(heard) < _LONGEST_GREETING:
+            line.settimeout(max(0.001, deadline_s - time.monotonic()))
+            piece = line.recv(4096)
+            if not piece:
+                break
+            heard += piece
+    if _GREETING not in heard:
+        raise OSError("what listens there is no scheduler of dask, or one that wants encryption")
+
+
+class _Library(NamedTuple):
+    """What is used of the package distributed, which has no types."""
+
+    Client: Any
+    LocalCluster: Any
+    KilledWorker: Any
+    CommClosedError: Any
+
+
+def _library() -> _Library:
+    """The package, or how to get it."""
+    try:
+        names = vars(import_module("distributed"))
+        killed = import_module("distributed.scheduler").KilledWorker
+        closed = import_module("distributed.comm").CommClosedError
+    except ImportError:
+        raise InputError(
+            "the executor dask needs the package distributed", hint="pip install '.[dask]' from the source tree"
+        ) from None
+    return _Library(names["Client"], names["LocalCluster"], killed, closed)
+
+
+def _versions() -> dict[str, str]:
+    """What must be the same everywhere for the same seed to give the same bytes."""
+    import numpy as np
+
+    import ckptplan
+
+    return {"ckptplan": ckptplan.__version__, "numpy": np.__version__}
+
+
+def _loaded(payload: bytes) -> Evaluate:
+    """On a worker: what evaluates chunks."""
+    evaluate: Evaluate = pickle.loads(payload)  # noqa: S301 - from the user's own client, which may run anything
+    return evaluate
+
+
+def _evaluate(evaluate: Evaluate, versions: dict[str, str], chunk: Any) -> Columns:
+    """On a worker: the columns of a chunk, unless its programs would give other numbers."""
+    found = _versions()
+    if found != versions:
+        here, there = (", ".join(f"{name} {number}" for name, number in one.items()) for one in (versions, found))
+        raise InputError(f"a worker has {there}; this is {here}", hint="install the same on all workers")
+    return evaluate(chunk)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Neither logs nor warnings of the engine on a terminal: what matters comes as an error."""
+    handlers = [handler for name in _LOGGERS for handler in logging.getLogger(name).handlers]
+    levels = [handler.level for handler in handlers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for handler in handlers:
+                handler.setLevel(logging.CRITICAL + 1)
+            yield
+        finally:
+            for handler, level in zip(handlers, levels, strict=True):
+                handler.setLevel(level)

@@ -1,0 +1,186 @@
+"""Goodput against the interval: every strategy, what each method recommends, how flat it is, what the user has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ckptplan.plan.curve import GoodputCurve
+from ckptplan.plan.record import TIERS, Plan, Record
+from ckptplan.render.numbers import percent, points, seconds, whole
+from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
+from ckptplan.render.plots.lettering import lettered
+from ckptplan.render.plots.page import LEFT, PAGE, RIGHT, Block, Key, Rect, axes, figure_of, heading, legend, lines
+from ckptplan.render.plots.page import marker as marker_of
+from ckptplan.render.plots.scales import grid, in_percent, linear, log_time
+from ckptplan.render.plots.style import SMALL, Look, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HIGH = 3.1  # of the axes [inch]
+_BELOW = 0.45  # for the numbers and the name of the horizontal axis [inch]
+_MARKERS = MappingProxyType({"young": "^", "daly": "D", "exact": "o", "renewal": "P"})
+_NAMES = MappingProxyType({"young": "Young", "daly": "Daly", "exact": "exact", "renewal": "renewal"})
+_FEWEST_POINTS = 0.004  # of goodput, that the vertical axis spans
+
+
+class _View(NamedTuple):
+    """What part of the plane is shown."""
+
+    low_s: float
+    high_s: float
+    bottom: float
+    top: float
+
+
+def curve_figure(plan: Plan, curve: GoodputCurve, theme: Theme) -> Figure:
+    """Goodput against the interval, at the planned scale."""
+    title = "Goodput against the interval between saves"
+    head = heading(theme, plan.name, f"{title}, {gpus_of(plan)}")
+    return figure_of(theme, [*head, *curve_blocks(plan, curve, theme)], f"{lettered(plan.name)}: {title}", words(curve))
+
+
+def gpus_of(plan: Plan) -> str:
+    """``16,384 GPUs``."""
+    return f"{whole(plan.gpus)} GPU{'' if plan.gpus == 1 else 's'}"
+
+
+def words(curve: GoodputCurve) -> str:
+    """What the picture says, for those who do not see it."""
+    texts = []
+    for line in curve.lines:
+        best = int(np.nanargmax(line.goodput)) if not np.isnan(line.goodput).all() else 0
+        texts.append(
+            f"{lettered(line.strategy)} rises to {percent(float(line.goodput[best]))} at about "
+            f"{seconds(float(curve.interval_s[best]))} and falls on both sides."
+        )
+    return " ".join([*texts, *([] if curve.flat is None else [flat_text(curve)])])
+
+
+def flat_text(curve: GoodputCurve) -> str:
+    """Where the optimum is flat, in one sentence."""
+    if curve.flat is None:
+        return ""
+    low, high = seconds(curve.flat.low_s), seconds(curve.flat.high_s)
+    return f"Anything from {low} to {high} is within {100.0 * curve.flat.points:g} point of the best."
+
+
+def curve_blocks(plan: Plan, curve: GoodputCurve, theme: Theme) -> list[Block]:
+    """Legend and axes, for a figure of several parts."""
+    looks = looks_of(curve, theme)
+    strategies = [Key(_strategy(plan, curve, line.strategy), looks[line.strategy]) for line in curve.lines]
+    kinds = dict.fromkeys(record.method for record in _marked(plan))
+    keys = [Key(_NAMES[method], Look(theme.text, marker=_MARKERS[method]), "marker") for method in kinds]
+    if curve.flat is not None:
+        keys.append(Key(f"within {100.0 * curve.flat.points:g} point of the best", Look(theme.shade), "patch"))
+    if plan.given():
+        keys.append(Key("given", Look(theme.accent, marker="X"), "marker"))
+    above = [*(legend(theme, [key]) for key in strategies), legend(theme, keys)]
+    return [*above, lines(["goodput"], size=SMALL, colour=theme.muted), _axes(plan, curve, theme)]
+
+
+def looks_of(curve: GoodputCurve, theme: Theme) -> dict[str, Look]:
+    """The look of each strategy: the best one comes first."""
+    names = sorted((line.strategy for line in curve.lines), key=lambda name: name != curve.best)
+    return {name: theme.look(number) for number, name in enumerate(names)}
+
+
+def _marked(plan: Plan) -> list[Record]:
+    return [r for r in plan.records if not r.given and r.gpus == plan.gpus]
+
+
+def _strategy(plan: Plan, curve: GoodputCurve, name: str) -> str:
+    records = [record for record in _marked(plan) if record.strategy == name]
+    intervals = ", ".join(f"{_NAMES[record.method]} {seconds(record.interval_s)}" for record in records)
+    if name == TIERS:
+        intervals = f"{seconds(records[0].interval_s)} between saves to any tier" if records else ""
+    goodput = max((record.goodput_typed for record in records), default=math.nan)
+    best = " (best)" if name == curve.best and len(curve.lines) > 1 else ""
+    return f"{lettered(name)}{best}: {percent(goodput)} by {intervals}"
+
+
+def _view(plan: Plan, curve: GoodputCurve) -> _View:
+    """Around the optima and what is given: far enough to see them fall, near enough to tell them apart."""
+    seen = [r.goodput_exact for r in plan.records if r.gpus == plan.gpus]
+    high, low = max(seen), min(seen)
+    span = max(1.6 * (high - low), 1.2 * (1.0 - high), _FEWEST_POINTS)
+    bottom, top = max(high - span, 0.0), min(high + 0.06 * span, 1.0)
+    with np.errstate(invalid="ignore"):
+        shown = np.flatnonzero(np.any([line.goodput >= bottom for line in curve.lines], axis=0))
+    first, last = max(int(shown[0]) - 2, 0), min(int(shown[-1]) + 2, len(curve.interval_s) - 1)
+    return _View(float(curve.interval_s[first]), float(curve.interval_s[last]), bottom, top)
+
+
+def _axes(plan: Plan, curve: GoodputCurve, theme: Theme) -> Block:
+    view = _view(plan, curve)
+    inner = PAGE - LEFT - RIGHT
+    placed = rows_of(list(_flags(plan, curve, theme)), view[:2], Rect(LEFT, 0.0, inner, _HIGH), log=True)
+    above = room(placed) + 0.04
+
+    def draw(figure: Figure, place: Rect) -> None:
+        at = Rect(LEFT, place.bottom + _BELOW, inner, _HIGH)
+        axis_of = axes(figure, at)
+        log_time(axis_of, view.low_s, view.high_s, inner)
+        linear(axis_of, view.bottom, view.top, in_percent, vertical=True)
+        grid(axis_of, theme)
+        axis_of.set_xlabel("interval: work between two saves", labelpad=3)
+        _draw(axis_of, plan, curve, theme)
+        draw_flags(figure, axis_of, theme, placed, at)
+
+    return Block(above + _HIGH + _BELOW, draw)
+
+
+def _draw(axis_of: Axes, plan: Plan, curve: GoodputCurve, theme: Theme) -> None:
+    looks = looks_of(curve, theme)
+    if curve.flat is not None:
+        axis_of.axvspan(curve.flat.low_s, curve.flat.high_s, color=theme.shade, linewidth=0.0, zorder=0.5, gid="flat")
+    for line in curve.lines:
+        look = looks[line.strategy]
+        best = line.strategy == curve.best
+        axis_of.plot(
+            curve.interval_s,
+            line.goodput,
+            color=look.colour,
+            linestyle=look.dash,
+            linewidth=2.2 if best else 1.6,
+            gid=f"curve:{line.strategy}",
+        )
+    for record in _marked(plan):
+        look = Look(looks[record.strategy].colour, marker=_MARKERS[record.method])
+        _mark(axis_of, theme, look, record, f"{record.method}:{record.strategy}")
+    for record in given_of(plan):
+        _mark(axis_of, theme, Look(theme.accent, marker="X"), record, f"given:{record.strategy}")
+
+
+def _mark(axis_of: Axes, theme: Theme, look: Look, record: Record, name: str) -> None:
+    made = marker_of(theme, look, [record.interval_s], [record.goodput_exact])
+    made.set(gid=name, zorder=4.0 if record.method in ("exact", "renewal") else 3.5)
+    axis_of.add_line(made)
+
+
+def given_of(plan: Plan) -> list[Record]:
+    """One record for each given interval and strategy, by the method that knows most."""
+    found: dict[tuple[str, float | None], Record] = {}
+    for record in plan.given():
+        found[record.strategy, record.asked_interval_s] = record
+    return list(found.values())
+
+
+def _flags(plan: Plan, curve: GoodputCurve, theme: Theme) -> Iterator[Flag]:
+    if curve.flat is not None:
+        dash = (0, (1.2, 1.4))
+        yield Flag(curve.flat.low_s, f"from {seconds(curve.flat.low_s)}", theme.muted, dash)
+        yield Flag(curve.flat.high_s, f"to {seconds(curve.flat.high_s)}", theme.muted, dash)
+    given: dict[float, list[Record]] = {}
+    for record in given_of(plan):
+        given.setdefault(record.interval_s, []).append(record)
+    for interval_s, records in given.items():
+        several = len(records) > 1
+        lost = [f"{points(r.lost_goodput)}{f' ({lettered(r.strategy)})' if several else ''}" for r in records]
+        yield Flag(interval_s, f"given {seconds(interval_s)}: loses {', '.join(lost)}", theme.accent)

@@ -1,0 +1,100 @@
+"""Vertical marks with their labels above the axes, in as many rows as it takes for no two to touch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ckptplan.render.plots.lettering import height, shortened, width
+from ckptplan.render.plots.page import EDGE, PAGE, Rect, write
+from ckptplan.render.plots.style import SMALL, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_GAP = 0.12  # between labels of a row, and between a label and the mark of another [inch]
+
+
+class Flag(NamedTuple):
+    """A value of the horizontal axis with its label."""
+
+    at: float
+    text: str
+    colour: str
+    dash: Any = (0, (4, 2))
+
+
+class Placed(NamedTuple):
+    """A flag with the row of its label (0 is the lowest) and where the label begins. [inch]."""
+
+    flag: Flag
+    row: int
+    left: float
+    x: float
+
+
+def rows_of(flags: Sequence[Flag], span: tuple[float, float], place: Rect, *, log: bool) -> list[Placed]:
+    """Rows for all labels: none touches another, and where that can be had none lies on the mark of another.
+
+    ``span`` are the ends of the axis, ``place`` is where the axes are. [inch]
+    """
+    found: list[Placed] = []
+    for flag in sorted(flags, key=lambda one: one.at):
+        x = place.left + position(flag.at, span, log=log) * place.width
+        text = shortened(flag.text, PAGE - 2.0 * EDGE, SMALL)
+        found.append(_placed(flag._replace(text=text), x, found))
+    return found
+
+
+def _placed(flag: Flag, x: float, others: Sequence[Placed]) -> Placed:
+    """The lowest row in which the label fits over its mark, to the left of it or to the right."""
+    wide = width(flag.text, SMALL)
+    starts = [min(max(x - share * wide, EDGE), PAGE - EDGE - wide) for share in (0.5, 1.0, 0.0, 0.75, 0.25)]
+    places = [Placed(flag, row, left, x) for row in range(len(others) + 1) for left in starts]
+    for meets in (_meet, _touch):
+        for one in places:
+            if not any(meets(other, one) for other in others):
+                return one
+    return places[-1]
+
+
+def position(value: float, span: tuple[float, float], *, log: bool) -> float:
+    """Share of the axis at which a value lies. [1]."""
+    low, high = span
+    return math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+
+
+def _touch(other: Placed, one: Placed) -> bool:
+    """Whether two labels would touch."""
+    here, there = width(one.flag.text, SMALL), width(other.flag.text, SMALL)
+    apart = one.left >= other.left + there + _GAP or other.left >= one.left + here + _GAP
+    return one.row == other.row and not apart
+
+
+def _meet(other: Placed, one: Placed) -> bool:
+    """The same, or one would lie on the line that leads to the other."""
+    lower, upper = sorted((one, other), key=lambda placed: placed.row)
+    ends = (lower.left - 0.5 * _GAP, lower.left + width(lower.flag.text, SMALL) + 0.5 * _GAP)
+    return _touch(other, one) or (lower.row < upper.row and ends[0] < upper.x < ends[1])
+
+
+def room(placed: Sequence[Placed]) -> float:
+    """Height of the rows. [inch]."""
+    return height(SMALL) * (max((one.row for one in placed), default=-1) + 1)
+
+
+def draw_flags(figure: Figure, axis_of: Axes, theme: Theme, placed: Sequence[Placed], place: Rect) -> None:
+    """The marks from the axis up to their labels, which stand above the axes."""
+    from matplotlib.lines import Line2D
+
+    wide, high = figure.get_size_inches()
+    top = place.bottom + place.height
+    for one in placed:
+        axis_of.axvline(one.flag.at, color=one.flag.colour, linestyle=one.flag.dash, linewidth=1.2, zorder=2.5)
+        y = top + (one.row + 0.5) * height(SMALL)
+        if one.row:
+            ends = (top / high, (top + one.row * height(SMALL) + 0.02) / high)
+            figure.add_artist(Line2D((one.x / wide, one.x / wide), ends, color=one.flag.colour, linewidth=0.7))
+        write(figure, one.left, y, one.flag.text, size=SMALL, colour=one.flag.colour)

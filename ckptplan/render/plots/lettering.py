@@ -1,0 +1,73 @@
+"""Words of a picture: names made harmless, and how wide a text will be before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ckptplan.errors import printable
+from ckptplan.render.plots.style import BODY, FONT
+
+if TYPE_CHECKING:
+    from matplotlib.font_manager import FontProperties
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_POINTS_AN_INCH = 72.0
+
+
+def lettered(name: str) -> str:
+    """A name of the user's as the font can show it: ? for control characters and for what it has no letter for."""
+    return "".join(c if _has(c) else "?" for c in " ".join(printable(name).split()))
+
+
+@lru_cache(maxsize=1024)
+def _has(character: str) -> bool:
+    from matplotlib.font_manager import findfont, get_font
+
+    return character == " " or get_font(findfont(_font(BODY, bold=False))).get_char_index(ord(character)) != 0
+
+
+def _font(size: float, *, bold: bool) -> FontProperties:
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family=[FONT], size=size, weight="bold" if bold else "normal")
+
+
+@lru_cache(maxsize=4096)
+def width(text: str, size: float = BODY, *, bold: bool = False) -> float:
+    """Width of one line. [inch]."""
+    from matplotlib.textpath import text_to_path
+
+    points, _, _ = text_to_path.get_text_width_height_descent(text, _font(size, bold=bold), ismath=False)
+    return float(points) / _POINTS_AN_INCH
+
+
+def height(size: float = BODY) -> float:
+    """Room that one line takes, with what is between lines. [inch]."""
+    return 1.5 * size / _POINTS_AN_INCH
+
+
+def shortened(text: str, most: float, size: float = BODY, *, bold: bool = False) -> str:
+    """The beginning of a text that fits a width, with an ellipsis where something is left out. [inch]."""
+    if width(text, size, bold=bold) <= most:
+        return text
+    low, high = 0, min(len(text), 500)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = width(text[:middle].rstrip() + ELLIPSIS, size, bold=bold) <= most
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return text[:low].rstrip() + ELLIPSIS
+
+
+def wrapped(text: str, most: float, size: float = BODY, *, bold: bool = False) -> Iterator[str]:
+    """The lines of a text, broken between words; a word that is too long by itself is shortened. [inch]."""
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}" if line else word
+        if line and width(longer, size, bold=bold) > most:
+            yield shortened(line, most, size, bold=bold)
+            longer = word
+        line = longer
+    if line:
+        yield shortened(line, most, size, bold=bold)

@@ -1,0 +1,154 @@
+"""Axes of times, shares and counts: ticks at round values, each with its unit, as many as fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ckptplan.render.plots.lettering import width
+from ckptplan.render.plots.style import BODY, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86_400.0))
+_ROUND = {"s": (1, 2, 5, 10, 20, 30), "min": (1, 2, 5, 10, 20, 30), "h": (1, 2, 4, 8, 12), "d": (1, 2, 5)}
+_SPARSER = {"s": (1, 3, 10, 30), "min": (1, 3, 10, 30), "h": (1, 4, 12), "d": (1, 3)}
+_SPARSE = {"s": (1, 10), "min": (1, 10), "h": (1,), "d": (1,)}
+_TABLES = ((_ROUND, (1, 2, 5)), (_SPARSER, (1, 3)), (_SPARSE, (1,)))
+_GAP = 0.12  # between the labels of ticks [inch]
+
+
+def clock(seconds: float) -> str:
+    """``30 s``, ``10 min``, ``5.5 h``: a time in its natural unit, with three digits."""
+    for name, size in reversed(_UNITS):
+        if seconds >= size * (1.0 - 1e-9):
+            return f"{_digits(seconds / size)} {name}"
+    for name, size in (("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{_digits(seconds / size)} {name}"
+    return f"{seconds:.3g} s"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
+
+
+def log_time(axis_of: Axes, low_s: float, high_s: float, inches: float) -> None:
+    """A logarithmic horizontal axis of times. [s, inch]."""
+    _log(
+        axis_of,
+        low_s,
+        high_s,
+        inches,
+        choices=[_times(table, low_s, high_s) for table in (_ROUND, _SPARSE)],
+        text=clock,
+    )
+
+
+def _times(table: dict[str, tuple[int, ...]], steps: tuple[int, ...], low_s: float, high_s: float) -> list[float]:
+    found = {size * n for name, size in _UNITS for n in table[name]}
+    found |= {10.0**k * n for k in range(-12, 0) for n in steps}
+    found |= {86_400.0 * 10.0**k * n for k in range(1, 10) for n in steps}
+    return sorted(t for t in found if low_s <= t <= high_s)
+
+
+def log_count(axis_of: Axes, low: float, high: float, inches: float) -> None:
+    """A logarithmic horizontal axis of counts. [inch]."""
+    choices = [_counts(low, high, steps) for steps in ((1, 2, 5), (1, 3), (1,))]
+    _log(axis_of, low, high, inches, choices=choices, text=count)
+
+
+def _counts(low: float, high: float, steps: Sequence[int]) -> list[float]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [n * 10.0**k for k in decades for n in steps if low <= n * 10.0**k <= high]
+
+
+def count(value: float) -> str:
+    """``16,384``, ``1e+12`` only where no one could count the digits."""
+    if value >= 1e10 or (value and value < 1e-3):
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _log(
+    axis_of: Axes,
+    low: float,
+    high: float,
+    inches: float,
+    *,
+    choices: Sequence[list[float]],
+    text: Callable[[float], str],
+) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis_of.set_xscale("log")
+    axis_of.set_xlim(low, high)
+
+    def fit(ticks: list[float]) -> bool:
+        return _fit([math.log(t / low) / math.log(high / low) * inches for t in ticks], [text(t) for t in ticks])
+
+    ticks = next((one for one in choices if fit(one)), None)
+    if ticks is None:
+        ticks = _thinned(choices[-1], fit)
+    axis_of.xaxis.set_major_locator(FixedLocator(ticks))
+    axis_of.xaxis.set_minor_locator(NullLocator())
+    axis_of.xaxis.set_major_formatter(FuncFormatter(lambda value, place: text(value)))
+
+
+def _fit(at: Sequence[float], texts: Sequence[str]) -> bool:
+    half = [0.5 * width(text) for text in texts]
+    pairs = zip(zip(at, half, strict=True), zip(at[1:], half[1:], strict=True), strict=False)
+    return all(right - left >= one + other + _GAP for (left, one), (right, other) in pairs)
+
+
+def _thinned(ticks: list[float], fit: Callable[[list[float]], bool]) -> list[float]:
+    for step in range(2, len(ticks) + 1):
+        if fit(ticks[::step]):
+            return ticks[::step]
+    return ticks[:1]
+
+
+def linear(
+    axis_of: Axes,
+    low: float,
+    high: float,
+    text: Callable[[float, float], str],
+    *,
+    vertical: bool,
+    most: int = 6,
+) -> None:
+    """A linear axis with at most so many round ticks; ``text`` gets a tick and the distance of two."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+    (axis_of.set_ylim if vertical else axis_of.set_xlim)(low, high)
+    found = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    ticks = [float(t) for t in found if low - 1e-12 <= t <= high + 1e-12]
+    apart = ticks[1] - ticks[0] if len(ticks) > 1 else abs(high - low)
+    axis = axis_of.yaxis if vertical else axis_of.xaxis
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: text(value, apart)))
+
+
+def in_percent(value: float, apart: float) -> str:
+    """A share as percent, with the digits that tell two ticks apart."""
+    digits = max(0, -math.floor(math.log10(100.0 * apart) + 1e-9)) if apart > 0.0 else 0
+    digits += 0 if digits or math.isclose(round(100.0 * apart), 100.0 * apart, rel_tol=1e-6) else 1
+    return f"{100.0 * value + 0.0:.{digits}f} %"
+
+
+def plain(value: float, apart: float) -> str:
+    """A number with the digits that tell two ticks apart."""
+    if abs(value) >= 1e10:
+        return f"{value:.4g}"
+    digits = max(0, -math.floor(math.log10(apart) + 1e-9)) if apart > 0.0 else 0
+    digits += 0 if digits or math.isclose(round(apart), apart, rel_tol=1e-6) else 1
+    return f"{value + 0.0:,.{min(digits, 9)}f}"
+
+
+def grid(axis_of: Axes, theme: Theme, *, x: bool = True, y: bool = True) -> None:
+    """Thin lines at the ticks, and ticks without length."""
+    axis_of.grid(visible=x, axis="x", color=theme.grid)
+    axis_of.grid(visible=y, axis="y", color=theme.grid)
+    axis_of.tick_params(length=0, labelsize=BODY)

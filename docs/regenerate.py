@@ -22,6 +22,7 @@ HELP_PAGES = (
     "",
     "optimize",
     "simulate",
+    "levers",
     "scale",
     "sweep",
     "compare",

@@ -14,6 +14,7 @@ from ckptplan.cli import (
     configs,
     fit,
     inspect,
+    levers,
     measure,
     methods,
     online,
@@ -65,6 +66,7 @@ def _main(
 app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
 app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
 app.command("report", short_help="One file to send: answer, pictures, levers, sources.")(report.report)
+app.command("levers", short_help="What to change first, and what each change would gain.")(levers.levers)
 app.command("scale", short_help="How many GPUs: where more of them stop helping, or paying.")(scale.scale)
 app.command("sweep", short_help="A grid over any numeric keys, of one spec or several.")(sweep.sweep)
 app.command("compare", short_help="Two runs side by side, and what makes the difference.")(compare.compare)

@@ -22,6 +22,7 @@ DOCUMENTS = (
     "sweep",
     "retention",
     "comparison",
+    "levers",
     "fit",
     "storage",
     "saving",
@@ -42,7 +43,8 @@ def schema(
         typer.Argument(
             metavar="[DOCUMENT]",
             help="spec (the default), or the output: plan, plans, size, simulation, online, scaling, sweep, retention, "
-            "comparison, fit, storage, saving, benchmarks, manifest, audit, audits, reshard, average, extraction.",
+            "comparison, levers, fit, storage, saving, benchmarks, manifest, audit, audits, reshard, average, "
+            "extraction.",
         ),
     ] = "spec",
     output: OutputOption = None,

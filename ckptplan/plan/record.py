@@ -7,6 +7,7 @@ from ckptplan.cost.saving import SaveCost
 
 if TYPE_CHECKING:
     from ckptplan.plan.evidence import EvidenceFacts
+    from ckptplan.plan.levers.record import Lever
     from ckptplan.plan.memory import EarlyFacts, ScheduleFacts
     from ckptplan.plan.propagation import SpreadFacts
     from ckptplan.plan.run import RunFacts
@@ -114,6 +115,7 @@ class Plan(NamedTuple):
     classes: "tuple[ClassFacts, ...]" = ()
     guards: "GuardFacts | None" = None
     tiers: "TierPlan | None" = None
+    lever: "Lever | None" = None  # the one thing to do first
 
     @property
     def tiers_are_best(self) -> bool:

@@ -40,6 +40,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
         screen.bullets("What unequal intervals would gain", unequal(plan)),
         screen.bullets("What binds", map(printable, plan.binds)),
         screen.bullets("What is assumed", map(printable, (*plan.assumptions, *assumed))),
+        screen.lines(first_lever(plan)),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -70,7 +71,17 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     for title, texts in titled:
         if texts:
             parts.append(f"{title}:\n\n" + "\n".join(f"- {printable(text)}" for text in texts) + "\n")
+    parts += [f"{text}\n" for text in first_lever(plan)]
     return "\n".join(parts)
+
+
+def first_lever(plan: Plan) -> list[str]:
+    """The one thing to do first, which ends the report; none if it was not looked for."""
+    if plan.lever is None:
+        return []
+    from ckptplan.plan.levers.wording import do_first
+
+    return [printable(do_first(plan.lever))]
 
 
 def _table(sheet: Sheet | None, title: str, screen: Screen) -> list[str]:

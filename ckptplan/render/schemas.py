@@ -10,6 +10,7 @@ from ckptplan.render.average_schemas import average
 from ckptplan.render.comparison_schemas import comparison
 from ckptplan.render.fit_schemas import fit
 from ckptplan.render.inspect_schemas import manifest
+from ckptplan.render.lever_schemas import lever, levers
 from ckptplan.render.measure_schemas import benchmarks, saving, storage
 from ckptplan.render.reshard_schemas import extraction, reshard
 from ckptplan.render.retain_schemas import retention
@@ -105,6 +106,7 @@ def _plan() -> dict[str, Any]:
             "classes": spectrum_schemas.classes(),
             "guards": spectrum_schemas.guards(),
             "tiers": spectrum_schemas.tiers(),
+            "lever": {"anyOf": [lever(), {"type": "null"}]},
             "binds": TEXTS,
             "assumptions": TEXTS,
             "warnings": TEXTS,
@@ -175,6 +177,7 @@ def output_schema(name: str) -> dict[str, Any]:
         "sweep": sweep,
         "retention": retention,
         "comparison": comparison,
+        "levers": levers,
         "storage": storage,
         "saving": saving,
         "benchmarks": benchmarks,

@@ -120,7 +120,8 @@ def _kept(outcome: Outcome) -> Kept | None:
 
 def _inputs(outcome: Outcome) -> Iterator[_Input]:
     scenario, case = outcome.scenario, outcome.case
-    yield _Input("mtbf", "MTBF, of every class", format_time(case.mtbf_s), factors.with_mtbf)
+    title = "MTBF, of every class" if scenario.failures.classes else "MTBF"
+    yield _Input("mtbf", title, format_time(case.mtbf_s), factors.with_mtbf)
     if outcome.tiering is None:
         yield from _of_save(case)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.cost.saving import SaveCost, save_cost
+from ckptplan.cost.saving import save_cost
 from ckptplan.cost.scenario import COPY_BANDWIDTH_BYTES_PER_S, Mode, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.tier_survival import Tier, TierKind
@@ -22,20 +22,26 @@ PEER_BYTES_PER_S = 10e9
 PEER_SPEED = 0.99
 _KEPT = 2  # saves in memory: the newest, and the one under way
 _COPIES = 2  # of each, one in the own node
+_AT_ONCE = 0.05  # share of the losses of a node that take several: assumed, as by a switch or a power feed
+PEER = "peer memory"
 
 
-class _Shared(NamedTuple):
-    """How a save gets to what survives everything. [s, 1]."""
+class _Saving(NamedTuple):
+    """How a save leaves the GPUs, and how it gets from host memory to storage. [s, 1]."""
 
-    stall_s: float  # of the copy-out before it
+    stall_s: float
+    copy_s: float  # of which the copy-out alone would take
+    send_s: float  # of the copy to a peer
     drain_s: float
     speed: float
 
 
 def copies_in_memory(scenario: Scenario) -> Change | str:
-    """Tiers of host and peer memory below those of the spec, or below storage where the spec has none.
+    """A tier of peer memory below those of the spec that survive more, or below storage where the spec has none.
 
-    A recovery from memory loads as fast as the spec says of storage, which is careful.
+    A recovery from memory loads as fast as the link of each node lets it. Otherwise careful: the copy to the peer
+    blocks where no tier of the node is below it, and a stall that is longer than the copy-out is paid for by each of
+    both tiers.
     """
     tiers, kinds = scenario.storage.tiers, {tier.kind for tier in scenario.storage.tiers}
     if TierKind.PEER in kinds:
@@ -49,68 +55,69 @@ def copies_in_memory(scenario: Scenario) -> Change | str:
     if have is not None and need > have:
         return f"the copies take {format_size(need)} of memory per node, which has {format_size(have)}"
     try:
-        shared = _shared(scenario, size)
+        saving = _saving(scenario, size)
     except InputError as error:
         return str(error)
-    made = _below(tiers, shared) if tiers else (*_memory(shared.stall_s), _to_storage(shared))
-    changed = replace(scenario, storage=replace(scenario.storage, tiers=made))
-    return Change(changed, _text(made, tiers), tuple(_notes(need, known=have is not None, speed=shared.speed)))
+    changed = replace(scenario, storage=replace(scenario.storage, tiers=_with_peer(tiers, saving)))
+    text = f"{format_time(saving.send_s)} to a peer per save"
+    if not tiers:
+        text += f", {format_time(saving.drain_s)} to storage in the background"
+    return Change(changed, text, tuple(_notes(need, known=have is not None, saving=saving)))
 
 
-def _shared(scenario: Scenario, size: Sizes) -> _Shared:
+def _saving(scenario: Scenario, size: Sizes) -> _Saving:
     """As the best of the asynchronous saves does it, else as storage and the copy-out allow."""
-    background = [s for s in scenario.saves if s.mode is Mode.ASYNCHRONOUS]
-    costs: list[SaveCost] = [save_cost(save, scenario) for save in background]
-    if costs:
-        best = min(costs, key=lambda cost: cost.stall_s + (1.0 - cost.training_speed_while_flushing) * cost.flush_s)
-        return _Shared(best.stall_s, best.flush_s, best.training_speed_while_flushing)
-    copy_s = size.written_per_rank_bytes / COPY_BANDWIDTH_BYTES_PER_S
-    if scenario.storage.tiers:
-        return _Shared(copy_s, 0.0, 1.0)
-    return _Shared(copy_s, min(save_cost(save, scenario).write_s for save in scenario.saves), 1.0)
-
-
-def _memory(stall_s: float) -> tuple[Tier, Tier]:
-    return Tier("host memory", TierKind.HOST, stall_s=stall_s), _peer()
-
-
-def _peer() -> Tier:
-    return Tier(
-        "peer memory",
-        TierKind.PEER,
-        background=True,
-        speed=PEER_SPEED,
-        bandwidth_per_node_bytes_per_s=PEER_BYTES_PER_S,
-        replicas=_COPIES,
+    copy_s, send_s = (
+        size.written_per_rank_bytes / COPY_BANDWIDTH_BYTES_PER_S,
+        size.written_per_node_bytes / PEER_BYTES_PER_S,
     )
+    costs = [save_cost(save, scenario) for save in scenario.saves]
+    background = [cost for cost in costs if cost.mode is Mode.ASYNCHRONOUS]
+    if background:
+        best = min(
+            background, key=lambda cost: cost.stall_s + (1.0 - cost.training_speed_while_flushing) * cost.flush_s
+        )
+        return _Saving(best.stall_s, copy_s, send_s, best.flush_s, best.training_speed_while_flushing)
+    return _Saving(copy_s, copy_s, send_s, min((cost.write_s for cost in costs), default=0.0), 1.0)
 
 
-def _to_storage(shared: _Shared) -> Tier:
-    return Tier("storage", TierKind.SHARED, drain_s=shared.drain_s, background=True, speed=shared.speed)
-
-
-def _below(tiers: tuple[Tier, ...], shared: _Shared) -> tuple[Tier, ...]:
-    """Peer memory after what is lost with a node, and host memory before it where nothing is."""
+def _with_peer(tiers: tuple[Tier, ...], saving: _Saving) -> tuple[Tier, ...]:
     of_node = [tier for tier in tiers if tier.kind in (TierKind.HOST, TierKind.LOCAL)]
     if of_node:
-        return (*of_node, _peer(), *tiers[len(of_node) :])
-    return (*_memory(shared.stall_s), *tiers)
+        peer = Tier(
+            PEER,
+            TierKind.PEER,
+            background=True,
+            speed=PEER_SPEED,
+            bandwidth_per_node_bytes_per_s=PEER_BYTES_PER_S,
+            read_bandwidth_per_node_bytes_per_s=PEER_BYTES_PER_S,
+            replicas=_COPIES,
+            simultaneous=_AT_ONCE,
+        )
+        return (*of_node, peer, *tiers[len(of_node) :])
+    peer = Tier(
+        PEER,
+        TierKind.PEER,
+        stall_s=saving.stall_s + saving.send_s,
+        read_bandwidth_per_node_bytes_per_s=PEER_BYTES_PER_S,
+        replicas=_COPIES,
+        simultaneous=_AT_ONCE,
+    )
+    if tiers:
+        return (peer, *tiers)
+    extra_s = max(saving.stall_s - saving.copy_s, 0.0)
+    storage = Tier(
+        "storage", TierKind.SHARED, stall_s=extra_s, drain_s=saving.drain_s, background=True, speed=saving.speed
+    )
+    return (peer, storage)
 
 
-def _text(made: tuple[Tier, ...], before: tuple[Tier, ...]) -> str:
-    had = {tier.name for tier in before}
-    added = [tier for tier in made if tier.name not in had and tier.kind in (TierKind.HOST, TierKind.PEER)]
-    parts = [f"{one.name} ({format_time(one.stall_s)} stall)" for one in added if one.stall_s is not None]
-    parts += [f"{one.name} ({format_rate(PEER_BYTES_PER_S)} per node)" for one in added if one.stall_s is None]
-    return f"{' and '.join(parts)} below storage"
-
-
-def _notes(need: float, *, known: bool, speed: float) -> list[str]:
+def _notes(need: float, *, known: bool, saving: _Saving) -> list[str]:
     notes = [] if known else [f"host memory of {format_size(need)} per node must be free for the copies"]
     notes.append(
-        f"{format_rate(PEER_BYTES_PER_S)} per node to a peer, which slows training by {100 * (1 - PEER_SPEED):.0f} % "
-        "meanwhile, are assumed; a loss of several nodes at once goes back to storage"
+        f"{format_rate(PEER_BYTES_PER_S)} per node to a peer and back is assumed; a loss of several nodes at once goes "
+        "back to storage"
     )
-    if speed == 1.0:
+    if saving.speed == 1.0:
         notes.append("the drain to storage is taken not to slow training")
     return notes

@@ -15,6 +15,7 @@ Build: TypeAlias = Callable[[Sequence[int]], "Scenario"]
 class Own(NamedTuple):
     """One change: ``keys`` are those of the spec that it sets, as written."""
 
+    key: str
     title: str
     text: str
     keys: tuple[str, ...]

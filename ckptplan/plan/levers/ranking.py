@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.errors import InputError
@@ -104,8 +105,13 @@ def _own(own: Sequence[Own], build: Build | None) -> Iterator[_Under]:
     for index, one in enumerate(own):
         if build is None:
             raise ValueError("changes of the user's own need what builds their scenario")
-        changed = build([index])
-        yield _Under(one.title, one.title, Change(changed, one.text), outcome_of(changed), own=True)
+        try:
+            changed = build([index])
+            found = outcome_of(changed)
+        except InputError as error:
+            named = [replace(problem, message=f"{one.title}: {problem.message}") for problem in error.problems]
+            raise InputError(named) from error
+        yield _Under(one.key, one.title, Change(changed, one.text), found, own=True)
 
 
 def _of_catalogue(now: Outcome, left: list[Left]) -> Iterator[_Under]:

@@ -36,7 +36,7 @@ def pulled(scenario: Scenario, keys: Sequence[str], own: Sequence[Own], build: B
     The changes of the user's own come first, as if they had been written into the spec. A lever that no longer applies
     after the others, such as detection that is fast enough by then, changes nothing more.
     """
-    indices = [index for index, one in enumerate(own) if one.title in keys]
+    indices = [index for index, one in enumerate(own) if one.key in keys]
     if indices and build is not None:
         scenario = build(indices)
     for entry in CATALOGUE:
@@ -110,9 +110,9 @@ def _apart(first: Lever, second: Lever, why: str) -> Left:
 
 
 def _why_apart(first: Lever, second: Lever, own: Sequence[Own]) -> str | None:
-    by_title = {one.title: one for one in own}
+    by_key = {one.key: one for one in own}
     if first.own and second.own:
-        return clash(by_title[first.key], by_title[second.key])
+        return clash(by_key[first.key], by_key[second.key])
     return None
 
 

@@ -1,0 +1,184 @@
+"""``--change``: read as its name and its assignments, which the spec is read with again, by the rules of ``--set``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckptplan.errors import InputError, Place, Problem, UsageError, printable
+from ckptplan.plan.levers.own import Own
+from ckptplan.spec.assignments import key_and_value
+
+if TYPE_CHECKING:
+    from ckptplan.cost.scenario import Scenario
+    from ckptplan.spec.reading import Spec
+
+_MOST = 50  # changes
+_SHOWN = 60  # characters of a change that has no name
+_BEFORE_A_QUOTED = "=[{,:;"  # a quote after one of these begins a text; elsewhere it is an apostrophe
+_OPEN, _CLOSE = "[{", "]}"
+_EXAMPLE = (
+    "write for example 'restart.total=5 min', or 'new storage: storage.write_bandwidth=4 TB/s; save[0].stall=20 s'"
+)
+
+
+class Written(NamedTuple):
+    """One change as written: its name, or the text itself, and its assignments."""
+
+    title: str
+    sets: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+def changes(texts: Sequence[str]) -> list[Written]:
+    """Every ``--change``.
+
+    Raises
+    ------
+    UsageError
+        If one is no change, or two have one name.
+    """
+    if len(texts) > _MOST:
+        raise UsageError(f"{len(texts)} changes, but at most {_MOST} are compared", hint="ckptplan sweep does more")
+    found: list[Written] = []
+    for text in texts:
+        one = _change(text)
+        if one.title in {other.title for other in found}:
+            raise UsageError(f"--change {_short(text)}: another change has this name", hint="give each its own name")
+        found.append(one)
+    return found
+
+
+def _change(text: str) -> Written:
+    name, rest = _name(text)
+    sets = tuple(part.strip() for part in _parts(rest, ";") if part.strip())
+    read = [key_and_value(one) for one in sets]
+    keys = tuple(one[0].strip() for one in read if one is not None)
+    if not sets or len(keys) < len(sets):
+        raise UsageError(f"--change {_short(text)}: KEY=VALUE is wanted", hint=_EXAMPLE)
+    if len(set(keys)) < len(keys):
+        raise UsageError(f"--change {_short(text)}: one key is set twice", hint="write each key once")
+    if name == "":
+        raise UsageError(f"--change {_short(text)}: the name before the colon is empty", hint=_EXAMPLE)
+    return Written(_short("; ".join(sets)) if name is None else name, sets, keys)
+
+
+def _name(text: str) -> tuple[str | None, str]:
+    """The name before the first colon that stands before the first equals sign, neither within brackets."""
+    for place, sign in _outside(text):
+        if sign == "=":
+            return None, text
+        if sign == ":":
+            return text[:place].strip(), text[place + 1 :]
+    return None, text
+
+
+def _parts(text: str, at: str) -> Iterator[str]:
+    start = 0
+    for place, sign in _outside(text):
+        if sign == at:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
+
+
+def _outside(text: str) -> Iterator[tuple[int, str]]:
+    """The characters outside of brackets and quoted texts, with their places."""
+    depth, quote, before = 0, "", "="
+    for place, sign in enumerate(text):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"" and before in _BEFORE_A_QUOTED:
+            quote = sign
+        elif sign in _OPEN:
+            depth += 1
+        elif sign in _CLOSE:
+            depth = max(depth - 1, 0)
+        elif depth == 0:
+            yield place, sign
+        before = before if sign.isspace() else sign
+
+
+def _short(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
+
+
+class Changed(NamedTuple):
+    """A spec that was read once, and is read again with changes written into it."""
+
+    data: bytes
+    file: str
+    folder: Path
+    sets: tuple[str, ...]
+    strategies: tuple[str, ...] | None
+    written: tuple[Written, ...]
+
+    def spec(self, indices: Sequence[int]) -> Spec:
+        """The spec with the changes of these indices, one after another.
+
+        Raises
+        ------
+        InputError
+            With every fault found, those of a change under the name of its option.
+        """
+        from ckptplan.beside import FilesBeside
+        from ckptplan.spec.reading import read_spec
+
+        chosen = [one for index in indices for one in self.written[index].sets]
+        files = FilesBeside(self.folder)
+        try:
+            loaded = read_spec(self.data, self.file, sets=(*self.sets, *chosen), environment=os.environ, files=files)
+            return replace(loaded, named=tuple(map(str, files.read)))
+        except InputError as error:
+            raise InputError([_as_change(problem, chosen) for problem in error.problems]) from error
+
+    def scenario(self, indices: Sequence[int]) -> Scenario:
+        """The run under the changes of these indices."""
+        from ckptplan.cli.choices import with_strategies
+
+        wanted = None if self.strategies is None else list(self.strategies)
+        return with_strategies(self.spec(indices).scenario, wanted)
+
+    def own(self, now: Spec) -> list[Own]:
+        """The changes as levers, with what is in force before and after.
+
+        Raises
+        ------
+        InputError
+            With every fault of all of them.
+        """
+        found: list[Own] = []
+        problems: list[Problem] = []
+        for index, one in enumerate(self.written):
+            try:
+                text = _before_and_after(now, self.spec([index]), one)
+            except InputError as error:
+                problems += error.problems
+                continue
+            found.append(Own(f"change {index + 1}", one.title, text, one.keys))
+        if problems:
+            raise InputError(problems)
+        return found
+
+
+def _as_change(problem: Problem, sets: Sequence[str]) -> Problem:
+    """A fault of a value that stands in a change, under that option."""
+    place = problem.place
+    labels = {f"--set {one if len(one) <= 80 else one[:77] + '...'}" for one in sets}
+    if place is None or place.file not in labels:
+        return problem
+    hint = None if problem.hint is None else problem.hint.replace("--set '", "--change '")
+    return replace(problem, place=Place(place.file.replace("--set", "--change", 1)), hint=hint)
+
+
+def _before_and_after(now: Spec, then: Spec, one: Written) -> str:
+    """The values that a change sets, before and after; the assignments themselves where those are many."""
+    before, after = ({value.key: value.text for value in spec.values} for spec in (now, then))
+    changed = [key for key in after if before.get(key) != after[key]]
+    if not 0 < len(changed) <= 3 or set(before) - set(after):
+        return _short("; ".join(one.sets))
+    return ", ".join(f"{key} {before.get(key, 'not given')} to {after[key]}" for key in changed)

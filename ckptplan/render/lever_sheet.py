@@ -1,0 +1,93 @@
+"""The tables of ``ckptplan levers``: the ranking, the pairs, the elasticities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckptplan.plan.levers.record import Lever, Levers
+from ckptplan.plan.levers.wording import large
+from ckptplan.render.numbers import hundredths, seconds, whole
+from ckptplan.render.sheet import Column, Sheet
+
+_LIST = "; "
+
+
+def signed(value: float | None) -> str:
+    """A gain in points, with its sign; the smallest are not rounded to nothing."""
+    if value is None:
+        return "-"
+    text = hundredths(value)
+    return f"+{text}" if value > 0.0 else text
+
+
+def amount(value: float | None) -> str:
+    """GPU-hours or money that is saved."""
+    return "-" if value is None else large(value)
+
+
+_SHOWN: dict[str, Column] = {
+    "title": Column("title", "lever", right=False),
+    "gained": Column("gained", "points", signed),
+    "goodput": Column("goodput", "goodput %", hundredths),
+    "gpu_hours_saved": Column("gpu_hours_saved", "GPU-hours", amount),
+    "money_saved": Column("money_saved", "money", amount),
+    "interval_s": Column("interval_s", "interval", seconds),
+    "interval_steps": Column("interval_steps", "steps", whole),
+    "strategy": Column("strategy", "saved by", right=False),
+}
+
+
+def lever_sheet(made: Levers) -> Sheet:
+    """Every lever under the machine names, the best first; notes are one text."""
+    columns = tuple(Column(key) for key in ("spec", *Lever._fields))
+    return Sheet(columns, tuple((made.name, *_flat(one)) for one in made.levers))
+
+
+def _flat(one: Lever) -> tuple[Any, ...]:
+    return tuple(one._replace(notes=_LIST.join(one.notes)))  # type: ignore[arg-type]
+
+
+def ranking_sheet(made: Levers) -> Sheet | None:
+    """The ranking as people read it; columns of which nothing is known are left out."""
+    if not made.levers:
+        return None
+    keys = [key for key in _SHOWN if any(getattr(one, key) is not None for one in made.levers)]
+    rows = tuple(tuple(getattr(one, key) for key in keys) for one in made.levers)
+    return Sheet(tuple(_SHOWN[key] for key in keys), rows, frozenset({0}))
+
+
+def overlap_sheet(made: Levers) -> Sheet | None:
+    """Pairs of levers: what each gains, both together, and what they share."""
+    if not made.overlaps:
+        return None
+    titles = {one.key: one.title for one in made.levers}
+    columns = (
+        Column("first", "lever", right=False),
+        Column("second", "and lever", right=False),
+        Column("sum", "sum", signed),
+        Column("joint", "together", signed),
+        Column("overlap", "overlap", hundredths),
+    )
+    rows = tuple(
+        (titles[one.first], titles[one.second], one.first_gained + one.second_gained, one.joint, one.overlap)
+        for one in made.overlaps
+    )
+    return Sheet(columns, rows)
+
+
+def elasticity_sheet(made: Levers) -> Sheet | None:
+    """What the optimum depends on, the strongest first."""
+    if not made.elasticities:
+        return None
+    columns = (
+        Column("title", "input", right=False),
+        Column("value_text", "now"),
+        Column("elasticity", "elasticity", _three),
+        Column("points_for_10_percent", "10 % more: points", signed),
+    )
+    rows = tuple((o.title, o.value_text, o.elasticity, o.points_for_10_percent) for o in made.elasticities)
+    return Sheet(columns, rows)
+
+
+def _three(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) >= 0.0005 else f"{value:+.1g}"

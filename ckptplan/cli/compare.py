@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ckptplan.cost.scenario import Scenario
     from ckptplan.render.comparison_report import Compared
-    from ckptplan.spec.reading import Spec
+    from ckptplan.spec.reading import Spec, Value
 
 _SPEC = "a YAML file, the name of a shipped config, or - for standard input (once)."
 FirstArgument = Annotated[str, typer.Argument(metavar="A", help=f"The first run: {_SPEC}")]
@@ -68,17 +68,24 @@ def _compared(specs: tuple[Spec, Spec], strategy: list[str] | None, price: float
     from ckptplan.plan.comparison.inputs import differing_inputs
     from ckptplan.render.comparison_report import Compared
 
-    first, second = _with_strategies([spec.scenario for spec in specs], strategy)
-    made = compared(first, second, gpu_hour_price=price)
+    scenarios = _with_strategies((specs[0].scenario, specs[1].scenario), strategy)
+    made = compared(*scenarios, gpu_hour_price=price)
     made = made._replace(notes=(*made.notes, *_of_spreads(specs)))
-    inputs, equal = differing_inputs(specs[0].values, specs[1].values)
+    inputs, equal = differing_inputs(*map(_values, specs, scenarios))
     return Compared(made, (specs[0].file, specs[1].file), (specs[0].si, specs[1].si), inputs, equal, price)
 
 
-def _with_strategies(scenarios: Sequence[Scenario], names: list[str] | None) -> list[Scenario]:
+def _values(spec: Spec, scenario: Scenario) -> list[Value]:
+    """The values in force without those of strategies that were not asked for."""
+    kept = {save.name for save in scenario.saves}
+    left = tuple(f"save[{place}]." for place, save in enumerate(spec.scenario.saves) if save.name not in kept)
+    return [value for value in spec.values if not value.key.startswith(left)]
+
+
+def _with_strategies(scenarios: tuple[Scenario, Scenario], names: list[str] | None) -> tuple[Scenario, Scenario]:
     """Each with those of the strategies asked for that it has."""
     if not names:
-        return list(scenarios)
+        return scenarios
     from ckptplan.cli.choices import one_of, with_strategies
     from ckptplan.errors import printable
     from ckptplan.plan.chosen import ways_of_saving
@@ -89,8 +96,10 @@ def _with_strategies(scenarios: Sequence[Scenario], names: list[str] | None) -> 
         if not set(wanted) & set(has):
             listed = printable(", ".join(has))
             raise UsageError(f"--strategy: {side} has none of those asked for", hint=f"{side} has {listed}; add one")
-    pairs = zip(scenarios, ways, strict=True)
-    return [with_strategies(one, [name for name in wanted if name in has]) for one, has in pairs]
+    first, second = (
+        with_strategies(one, [n for n in wanted if n in has]) for one, has in zip(scenarios, ways, strict=True)
+    )
+    return first, second
 
 
 def _of_spreads(specs: Sequence[Spec]) -> Iterator[str]:

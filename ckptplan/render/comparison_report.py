@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isclose
 from typing import Any, NamedTuple
 
 from ckptplan import __version__
@@ -145,12 +146,21 @@ def _hours(made: Comparison) -> Iterator[str]:
     if a.lost_gpu_hours is None and b.lost_gpu_hours is None:
         return
     text = f"over the run A loses {_lost(a)} and B {_lost(b)}"
-    if a.lost_gpu_hours is not None and b.lost_gpu_hours is not None and a.lost_gpu_hours != b.lost_gpu_hours:
-        better, saved = ("B" if b.lost_gpu_hours < a.lost_gpu_hours else "A"), abs(b.lost_gpu_hours - a.lost_gpu_hours)
-        text += f": {whole(saved)} fewer with {better}"
-        if a.lost_money is not None and b.lost_money is not None:
-            text += f", worth {price(abs(b.lost_money - a.lost_money))}"
-    yield text
+    if a.lost_gpu_hours is None or b.lost_gpu_hours is None:
+        yield text
+    elif not _same_work(a, b):
+        yield f"{text}; their work differs, so compare the shares, not the hours"
+    else:
+        saved = b.lost_gpu_hours - a.lost_gpu_hours
+        money = (
+            "" if a.lost_money is None or b.lost_money is None else f", worth {price(abs(b.lost_money - a.lost_money))}"
+        )
+        yield f"{text}: {whole(abs(saved))} fewer with {'B' if saved < 0.0 else 'A'}{money}" if saved else text
+
+
+def _same_work(a: Outcome, b: Outcome) -> bool:
+    """Whether both runs are so many useful GPU-hours."""
+    return a.work_s is not None and b.work_s is not None and isclose(a.gpus * a.work_s, b.gpus * b.work_s, rel_tol=1e-9)
 
 
 def _lost(one: Outcome) -> str:

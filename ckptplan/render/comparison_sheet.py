@@ -139,20 +139,37 @@ def _cause(cause: Cause) -> tuple[str, ...]:
     return cause.name, signed(cause.points), error, signed(cause.least), signed(cause.most)
 
 
+_FLAT = (
+    "part",
+    "key",
+    "unit",
+    "first",
+    "second",
+    "difference",
+    "standard_error",
+    "least",
+    "most",
+    "first_origin",
+    "second_origin",
+)
+
+
 def flat_sheet(made: Comparison, inputs: Sequence[Input]) -> Sheet:
     """Everything as one row each, under the columns of the CSV."""
-    keys = ("part", "key", "unit", "first", "second", "difference", "least", "most", "first_origin", "second_origin")
     rows = [*_flat_inputs(inputs), *_flat_results(made)]
-    rows += [("loss", one.name, "", one.first, one.second, one.points, None, None, "", "") for one in made.losses]
-    rows += [("cause", one.name, "", None, None, one.points, one.least, one.most, "", "") for one in made.causes]
-    return Sheet(tuple(Column(key) for key in keys), tuple(rows))
+    rows += [("loss", one.name, "", one.first, one.second, one.points, *[None] * 5) for one in made.losses]
+    rows += [
+        ("cause", one.name, "", None, None, one.points, one.standard_error, one.least, one.most, None, None)
+        for one in made.causes
+    ]
+    return Sheet(tuple(Column(key) for key in _FLAT), tuple(rows))
 
 
 def _flat_inputs(inputs: Sequence[Input]) -> Iterator[tuple[Any, ...]]:
     for one in inputs:
         unit = next(side.unit for side in (one.first, one.second) if side is not None)
         origins = [None if side is None else side.origin for side in (one.first, one.second)]
-        yield ("input", one.label, unit, _raw(one.first), _raw(one.second), None, None, None, *origins)
+        yield ("input", one.label, unit, _raw(one.first), _raw(one.second), *[None] * 4, *origins)
 
 
 def _raw(side: Side | None) -> Any:
@@ -165,4 +182,4 @@ def _flat_results(made: Comparison) -> Iterator[tuple[Any, ...]]:
         first, second = getattr(a, row.key), getattr(b, row.key)
         numbers = first is not None and second is not None and not isinstance(first, str)
         difference = second - first if numbers else None
-        yield ("result", row.key, row.unit, first, second, difference, None, None, "", "")
+        yield ("result", row.key, row.unit, first, second, difference, *[None] * 5)

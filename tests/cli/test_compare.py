@@ -40,10 +40,20 @@ def test_the_answer_comes_first(tell: Tell) -> None:
     assert lines[3] == "B loses less: goodput 97.94 % against 92.15 %, 5.78 points more"
     assert lines[4].startswith("largest cause: cluster, +2.96 points for B; then failures +2.83")
     assert lines[5].endswith("that of 4,011; A does more, although it loses a larger part")
-    assert lines[6].endswith(": 157,212 fewer with B, worth 393,031")
+    assert lines[6].endswith("; their work differs, so compare the shares, not the hours")
     titles = [line for line in lines if line.endswith(":")]
     assert [title.split()[0] for title in titles] == ["What", "What", "Why:"]
     assert "\x1b" not in told.out
+
+
+def test_hours_of_the_same_work_are_compared(tell: Tell) -> None:
+    """Where both runs are so many useful GPU-hours, what one loses less is said, in money where there is a price."""
+    arguments = ("compare", "rsc-1", "rsc-2", "--set", "cluster.gpus=4096")
+    told = tell(*arguments, "--gpu-hour-price", "2")
+    (line,) = [line for line in told.out.splitlines() if line.startswith("over the run")]
+    first, second = (json.loads(tell(*arguments, "-f", "json").out)[side] for side in ("first", "second"))
+    saved = first["lost_gpu_hours"] - second["lost_gpu_hours"]
+    assert line.endswith(f": {saved:,.0f} fewer with B, worth {2 * saved:,.0f}")
 
 
 def test_json_holds_against_its_schema(tell: Tell) -> None:
@@ -145,6 +155,8 @@ def test_strategies_are_taken_from_whichever_has_them(tell: Tell, tmp_path: Path
     document = json.loads(tell("compare", a, b, "--strategy", "slow", "--strategy", "fast", "-f", "json").out)
     assert (document["first"]["strategy"], document["second"]["strategy"]) == ("slow", "fast")
     assert [one["cause"] for one in document["causes"]] == ["save"]
+    inputs = json.loads(tell(*_PAIR, "--strategy", "blocking 5 min", "-f", "json").out)["equal_inputs"]
+    assert inputs == json.loads(tell(*_PAIR, "-f", "json").out)["equal_inputs"] - 4  # those of the other strategy
 
 
 def test_standard_input_is_one_of_the_two(tmp_path: Path) -> None:

@@ -88,9 +88,8 @@ def test_names_with_control_characters_do_not_steer_the_terminal() -> None:
     saves = (first.saves[0], replace(first.saves[1], name="\x1b[31mred\r\n\u2028"))
     second = replace(first, name="B\x1b]0;title\x07\nB", saves=saves)
     side = Side("save[1].name", saves[1].name, "", saves[1].name, "x\x1by")
-    compared = Compared(
-        compare(first, second), ("a\nb", "c"), ({}, {}), (Input(f"save[{side.si}].name", None, side),), 1
-    )
+    inputs = (Input(f"save[{side.si}].name", None, side),)
+    compared = Compared(compare(first, second), ("a\nb", "c"), ({}, {}), inputs, 1)
     for text in (report(compared, Screen()), report(compared, Screen(60)), markdown(compared)):
         assert "?[31mred" in text
         assert all(c.isprintable() or c == "\n" for c in text)

@@ -11,6 +11,7 @@ import numpy as np
 from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.interval.breakdown import Shares
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.distribution import Distribution, distribution
 from ckptplan.plan.refusals import refuse
 from ckptplan.plan.spectrum.shares import CaseShares
 from ckptplan.plan.warnings import host_copies_left_out
@@ -103,6 +104,7 @@ class Simulation(NamedTuple):
     notes: tuple[str, ...]  # what is doubtful about the save, as a plan would warn
     parts: tuple[Part, ...] = ()
     causes: tuple[CausePlayed, ...] = ()
+    distribution: Distribution | None = None  # of the wall time; None: all runs take the same
 
 
 def simulate_plan(
@@ -222,6 +224,7 @@ def _described(
         precision=made.precision,
         precision_reached=made.precision_reached,
         notes=(*(f"{case.save.name}: {note}" for note in case.save.notes), *host_copies_left_out([case])),
+        distribution=distribution(made.wall_s),
     )
 
 

@@ -105,6 +105,12 @@ _RULE = {
 }
 
 
+_DISTRIBUTION: dict[str, Any] = {
+    "edges_s": {"type": "array", "items": TIME, "minItems": 2, "description": "bins of the wall time [s]"},
+    "runs": {"type": "array", "items": {"type": "integer", "minimum": 0}, "description": "runs in each bin"},
+}
+
+
 def simulation() -> dict[str, Any]:
     """``ckptplan.simulation/1``: whole runs simulated, and the prediction beside them."""
     return object_of(
@@ -129,6 +135,7 @@ def simulation() -> dict[str, Any]:
             "prediction": object_of({**_VERIFICATION, "holds": {"type": "boolean"}}),
             "quantities": {"type": "array", "items": object_of(_QUANTITY)},
             "causes": {"type": "array", "items": object_of(_CAUSE)},
+            "distribution": or_null(object_of(_DISTRIBUTION)),
         }
     )
 

@@ -93,6 +93,7 @@ def simulation_document(made: Simulation, spec: dict[str, Any]) -> dict[str, Any
         "prediction": {**made.prediction._asdict(), "holds": made.prediction.holds},
         "quantities": simulation_sheet(made).records(),
         "causes": [one._asdict() for one in made.causes],
+        "distribution": None if made.distribution is None else made.distribution._asdict(),
     }
 
 

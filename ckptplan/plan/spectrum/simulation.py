@@ -11,6 +11,7 @@ import numpy as np
 from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.distribution import distribution
 from ckptplan.plan.record import TIERS
 from ckptplan.plan.refusals import refuse
 from ckptplan.plan.simulation import CausePlayed, Part, Prediction, Progress, Simulation
@@ -203,6 +204,7 @@ def _described(
         notes=tuple(_notes(scenario, played)),
         parts=_parts(kept.slow, waiting, shares, rest),
         causes=_causes(played, made, rest),
+        distribution=distribution(wall_s),
     )
 
 

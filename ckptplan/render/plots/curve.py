@@ -14,7 +14,21 @@ from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
 from ckptplan.render.plots.lettering import lettered
-from ckptplan.render.plots.page import LEFT, PAGE, RIGHT, Block, Key, Rect, axes, figure_of, heading, legend, lines
+from ckptplan.render.plots.page import (
+    LEFT,
+    PAGE,
+    RIGHT,
+    Block,
+    Key,
+    Rect,
+    axes,
+    figure_of,
+    footnotes,
+    heading,
+    legend,
+    lines,
+    space,
+)
 from ckptplan.render.plots.page import marker as marker_of
 from ckptplan.render.plots.scales import grid, in_percent, linear, log_time
 from ckptplan.render.plots.style import SMALL, Look, Theme
@@ -82,7 +96,8 @@ def curve_blocks(plan: Plan, curve: GoodputCurve, theme: Theme) -> list[Block]:
     if plan.given():
         keys.append(Key("given", Look(theme.accent, marker="X"), "marker"))
     above = [*(legend(theme, [key]) for key in strategies), legend(theme, keys)]
-    return [*above, lines(["goodput"], size=SMALL, colour=theme.muted), _axes(plan, curve, theme)]
+    caption = lines(["goodput: useful share of wall time"], size=SMALL, colour=theme.muted)
+    return [*above, space(0.05), caption, _axes(plan, curve, theme), footnotes(theme, given_notes(plan))]
 
 
 def looks_of(curve: GoodputCurve, theme: Theme) -> dict[str, Look]:
@@ -102,7 +117,7 @@ def _strategy(plan: Plan, curve: GoodputCurve, name: str) -> str:
         intervals = f"{seconds(records[0].interval_s)} between saves to any tier" if records else ""
     goodput = max((record.goodput_typed for record in records), default=math.nan)
     best = " (best)" if name == curve.best and len(curve.lines) > 1 else ""
-    return f"{lettered(name)}{best}: {percent(goodput)} by {intervals}"
+    return f"{lettered(name)}{best}: {intervals}; goodput {percent(goodput)}"
 
 
 def _view(plan: Plan, curve: GoodputCurve) -> _View:
@@ -177,10 +192,22 @@ def _flags(plan: Plan, curve: GoodputCurve, theme: Theme) -> Iterator[Flag]:
         dash = (0, (1.2, 1.4))
         yield Flag(curve.flat.low_s, f"from {seconds(curve.flat.low_s)}", theme.muted, dash)
         yield Flag(curve.flat.high_s, f"to {seconds(curve.flat.high_s)}", theme.muted, dash)
-    given: dict[float, list[Record]] = {}
     for record in given_of(plan):
-        given.setdefault(record.interval_s, []).append(record)
-    for interval_s, records in given.items():
-        several = len(records) > 1
-        lost = [f"{points(r.lost_goodput)}{f' ({lettered(r.strategy)})' if several else ''}" for r in records]
-        yield Flag(interval_s, f"given {seconds(interval_s)}: loses {', '.join(lost)}", theme.accent)
+        if record.strategy == curve.best:
+            which = f" with {lettered(curve.best)}" if len(curve.lines) > 1 else ""
+            text = f"given {seconds(record.interval_s)}: loses {points(record.lost_goodput)}{which}"
+            yield Flag(record.interval_s, text, theme.accent)
+
+
+def given_notes(plan: Plan) -> list[str]:
+    """What each given interval loses by each strategy, where there are several."""
+    found: dict[float, list[Record]] = {}
+    for record in given_of(plan):
+        found.setdefault(record.interval_s, []).append(record)
+    return [
+        f"A save every {seconds(interval_s)} loses "
+        + ", ".join(f"{points(record.lost_goodput)} with {lettered(record.strategy)}" for record in records)
+        + ", each against the best interval of the same strategy."
+        for interval_s, records in found.items()
+        if len(records) > 1
+    ]

@@ -37,14 +37,8 @@ def _digits(value: float) -> str:
 
 def log_time(axis_of: Axes, low_s: float, high_s: float, inches: float) -> None:
     """A logarithmic horizontal axis of times. [s, inch]."""
-    _log(
-        axis_of,
-        low_s,
-        high_s,
-        inches,
-        choices=[_times(table, low_s, high_s) for table in (_ROUND, _SPARSE)],
-        text=clock,
-    )
+    choices = [_times(table, steps, low_s, high_s) for table, steps in _TABLES]
+    _log(axis_of, low_s, high_s, inches, choices=choices, text=clock)
 
 
 def _times(table: dict[str, tuple[int, ...]], steps: tuple[int, ...], low_s: float, high_s: float) -> list[float]:
@@ -133,22 +127,23 @@ def linear(
 
 def in_percent(value: float, apart: float) -> str:
     """A share as percent, with the digits that tell two ticks apart."""
-    digits = max(0, -math.floor(math.log10(100.0 * apart) + 1e-9)) if apart > 0.0 else 0
-    digits += 0 if digits or math.isclose(round(100.0 * apart), 100.0 * apart, rel_tol=1e-6) else 1
-    return f"{100.0 * value + 0.0:.{digits}f} %"
+    return f"{100.0 * value + 0.0:.{_decimals(100.0 * apart)}f} %"
 
 
 def plain(value: float, apart: float) -> str:
     """A number with the digits that tell two ticks apart."""
-    if abs(value) >= 1e10:
-        return f"{value:.4g}"
-    digits = max(0, -math.floor(math.log10(apart) + 1e-9)) if apart > 0.0 else 0
-    digits += 0 if digits or math.isclose(round(apart), apart, rel_tol=1e-6) else 1
-    return f"{value + 0.0:,.{min(digits, 9)}f}"
+    return f"{value:.4g}" if abs(value) >= 1e10 else f"{value + 0.0:,.{_decimals(apart)}f}"
+
+
+def _decimals(apart: float) -> int:
+    """Digits after the point that a distance of ticks needs: 2 for 0.25."""
+    return next((n for n in range(12) if math.isclose(round(apart, n), apart, rel_tol=1e-6)), 12)
 
 
 def grid(axis_of: Axes, theme: Theme, *, x: bool = True, y: bool = True) -> None:
     """Thin lines at the ticks, and ticks without length."""
-    axis_of.grid(visible=x, axis="x", color=theme.grid)
-    axis_of.grid(visible=y, axis="y", color=theme.grid)
+    if x:
+        axis_of.grid(visible=True, axis="x", color=theme.grid)
+    if y:
+        axis_of.grid(visible=True, axis="y", color=theme.grid)
     axis_of.tick_params(length=0, labelsize=BODY)

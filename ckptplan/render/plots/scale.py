@@ -1,0 +1,156 @@
+"""Goodput and useful GPUs against the number of GPUs, with the planned size, the peak and the limit of pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ckptplan.plan.scale.records import ScaleRecord
+from ckptplan.plan.scale.scaling import Scaling
+from ckptplan.render.numbers import percent, whole
+from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
+from ckptplan.render.plots.lettering import height, lettered
+from ckptplan.render.plots.page import (
+    EDGE,
+    LEFT,
+    PAGE,
+    RIGHT,
+    Block,
+    Key,
+    Rect,
+    axes,
+    figure_of,
+    heading,
+    legend,
+    marker,
+    space,
+    write,
+)
+from ckptplan.render.plots.scales import grid, in_percent, linear, log_count, plain
+from ckptplan.render.plots.style import SMALL, Look, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HIGH, _BELOW, _BETWEEN = 2.0, 0.45, 0.4  # of the two axes, under the lower one, and between them [inch]
+_WIDEN = 1.15  # of the horizontal axis beyond its values
+
+
+def scale_figure(scaling: Scaling, theme: Theme) -> Figure:
+    """Goodput above, useful GPUs below, each strategy a line through the sizes of the table."""
+    title = "Goodput and useful GPUs against the number of GPUs"
+    looks = {name: theme.look(number) for number, name in enumerate(_ordered(scaling))}
+    keys = [Key(_name(scaling, name), look, "both") for name, look in looks.items()]
+    marks = [Key("peak: more GPUs stop helping", Look(theme.text, marker="*"), "marker")]
+    if any(peak.paying is not None for peak in scaling.peaks):
+        marks.append(Key("limit of pay: more GPUs stop paying", Look(theme.text, marker="P"), "marker"))
+    blocks = [
+        *heading(theme, scaling.name, title),
+        *(legend(theme, [key]) for key in keys),
+        legend(theme, marks),
+        space(0.05),
+        _axes(scaling, looks, theme),
+    ]
+    return figure_of(theme, blocks, f"{lettered(scaling.name)}: {title}", words(scaling))
+
+
+def _ordered(scaling: Scaling) -> list[str]:
+    """The best strategy first."""
+    return sorted(scaling.strategies, key=lambda name: name != scaling.best)
+
+
+def _name(scaling: Scaling, name: str) -> str:
+    peak = next(one.peak for one in scaling.peaks if one.strategy == name)
+    best = " (best)" if name == scaling.best and len(scaling.strategies) > 1 else ""
+    if peak.gpus is None:
+        return f"{lettered(name)}{best}: no peak up to 1e9 GPUs"
+    if peak.gpus == 0:
+        return f"{lettered(name)}{best}: gets nowhere at any size"
+    return f"{lettered(name)}{best}: peak of {whole(peak.useful_gpus)} useful GPUs at {whole(peak.gpus)}"
+
+
+def words(scaling: Scaling) -> str:
+    """What the picture says, for those who do not see it."""
+    texts = [
+        f"{lettered(name)} at the planned {whole(scaling.gpus)} GPUs: goodput "
+        f"{percent(scaling.planned(name).goodput)}, {whole(scaling.planned(name).useful_gpus)} useful GPUs."
+        for name in scaling.strategies
+    ]
+    return " ".join([*texts, *(f"{_name(scaling, name)}." for name in scaling.strategies)])
+
+
+def _axes(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Block:
+    inner = PAGE - LEFT - RIGHT
+    low, high = _span(scaling)
+    flags = list(_flags(scaling, looks, theme))
+    placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=True)
+    caption = height(SMALL)
+    above = caption + room(placed) + 0.04
+
+    def draw(figure: Figure, place: Rect) -> None:
+        lower = Rect(LEFT, place.bottom + _BELOW, inner, _HIGH)
+        upper = Rect(LEFT, lower.bottom + _HIGH + _BETWEEN, inner, _HIGH)
+        for at, field in ((upper, "goodput"), (lower, "useful_gpus")):
+            axis_of = axes(figure, at)
+            log_count(axis_of, low, high, inner)
+            _draw(axis_of, scaling, looks, theme, field)
+            grid(axis_of, theme)
+            if at is upper:
+                axis_of.tick_params(labelbottom=False)
+                draw_flags(figure, axis_of, theme, placed, at)
+            else:
+                axis_of.set_xlabel("number of GPUs", labelpad=3)
+                for one in placed:
+                    axis_of.axvline(one.flag.at, color=one.flag.colour, linestyle=one.flag.dash, linewidth=1.2)
+        write(figure, EDGE, place.bottom + place.height - 0.5 * caption, "goodput", size=SMALL, colour=theme.muted)
+        text = "useful GPUs: as many would do the same work without saves and failures"
+        write(figure, EDGE, lower.bottom + _HIGH + 0.5 * _BETWEEN, text, size=SMALL, colour=theme.muted)
+
+    return Block(above + 2.0 * _HIGH + _BETWEEN + _BELOW, draw)
+
+
+def _span(scaling: Scaling) -> tuple[float, float]:
+    turns = [turn for peak in scaling.peaks for turn in (peak.peak, peak.paying) if turn is not None]
+    sizes = [record.gpus for record in scaling.records] + [turn.gpus for turn in turns if turn.gpus]
+    return min(sizes) / _WIDEN, max(sizes) * _WIDEN
+
+
+def _of(scaling: Scaling, name: str) -> Sequence[ScaleRecord]:
+    return [record for record in scaling.records if record.strategy == name]
+
+
+def _draw(axis_of: Axes, scaling: Scaling, looks: dict[str, Look], theme: Theme, field: str) -> None:
+    highest = 0.0
+    for peak in scaling.peaks:
+        look, records = looks[peak.strategy], _of(scaling, peak.strategy)
+        values = [getattr(record, field) for record in records]
+        axis_of.plot(
+            [record.gpus for record in records],
+            values,
+            color=look.colour,
+            linestyle=look.dash,
+            marker=look.marker,
+            markersize=5.0,
+            gid=f"{field}:{peak.strategy}",
+        )
+        for turn, sign in ((peak.peak, "*"), (peak.paying, "P")):
+            value = None if turn is None or not turn.gpus else getattr(turn, field)
+            if turn is None or turn.gpus is None or value is None:
+                continue
+            made = marker(theme, Look(look.colour, marker=sign), [turn.gpus], [value])
+            made.set(markersize=11.0, zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{peak.strategy}")
+            axis_of.add_line(made)
+            values.append(value)
+        highest = max(highest, *values)
+    linear(axis_of, 0.0, 1.08 * highest or 1.0, in_percent if field == "goodput" else plain, vertical=True, most=5)
+
+
+def _flags(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Iterator[Flag]:
+    yield Flag(scaling.gpus, f"planned: {whole(scaling.gpus)}", theme.muted, (0, (1.2, 1.4)))
+    best = next(peak for peak in scaling.peaks if peak.strategy == scaling.best)
+    colour = looks[scaling.best].colour
+    if best.peak.gpus:
+        yield Flag(best.peak.gpus, f"peak: {whole(best.peak.gpus)}", colour)
+    if best.paying is not None and best.paying.gpus:
+        yield Flag(best.paying.gpus, f"limit of pay: {whole(best.paying.gpus)}", colour, (0, (7, 2, 1.2, 2)))

@@ -1,0 +1,95 @@
+"""How long simulated runs took: their distribution, its mean and quantiles, and the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ckptplan.errors import InputError
+from ckptplan.plan.distribution import Distribution
+from ckptplan.plan.simulation import Simulation
+from ckptplan.render.numbers import duration, seconds
+from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
+from ckptplan.render.plots.lettering import lettered
+from ckptplan.render.plots.page import LEFT, PAGE, RIGHT, Block, Rect, axes, figure_of, footnotes, heading, lines, space
+from ckptplan.render.plots.scales import grid, linear, plain
+from ckptplan.render.plots.style import SMALL, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_HIGH, _BELOW = 2.8, 0.45  # of the axes, and under them [inch]
+_UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
+
+
+def simulation_figure(made: Simulation, theme: Theme) -> Figure:
+    """The distribution of the wall time of all runs.
+
+    Raises
+    ------
+    InputError
+        If all runs took the same time: there is nothing to draw.
+    """
+    if made.distribution is None:
+        raise InputError(
+            f"{lettered(made.name)}: all simulated runs took {duration(made.wall_s.mean)}, so there is no distribution",
+            hint="simulate several runs: raise --runs, or add --resample to --replay",
+        )
+    title = "Distribution of the finishing time"
+    about = f"{title}: {made.runs:,} runs of {lettered(made.strategy)}, a save every {seconds(made.interval_s)}"
+    blocks = [
+        *heading(theme, made.name, about),
+        lines(["simulated runs in each bin"], size=SMALL, colour=theme.muted),
+        _axes(made, made.distribution, theme),
+        footnotes(theme, [f"{lettered(made.source)}, seed {made.seed}; {duration(made.work_s)} of work"]),
+        space(0.02),
+    ]
+    return figure_of(theme, blocks, f"{lettered(made.name)}: {title}", words(made))
+
+
+def words(made: Simulation) -> str:
+    """What the picture says, for those who do not see it."""
+    wall = made.wall_s
+    return (
+        f"{made.runs:,} simulated runs took {duration(wall.mean)} on average; 5 % took less than {duration(wall.p5)}, "
+        f"half less than {duration(wall.p50)}, 95 % less than {duration(wall.p95)}; predicted were "
+        f"{duration(predicted_s(made))}."
+    )
+
+
+def predicted_s(made: Simulation) -> float:
+    """The predicted wall time: of this run where that is known, else by the goodput in the long run. [s]."""
+    return made.work_s / made.predicted_goodput if made.predicted_wall_s is None else made.predicted_wall_s
+
+
+def _axes(made: Simulation, found: Distribution, theme: Theme) -> Block:
+    inner = PAGE - LEFT - RIGHT
+    flags = list(_flags(made, theme))
+    ends = [found.edges_s[0], found.edges_s[-1], *(flag.at for flag in flags)]
+    margin = 0.03 * (max(ends) - min(ends))
+    low, high = min(ends) - margin, max(ends) + margin
+    unit, size = next((u, s) for u, s in _UNITS if high >= 2.0 * s or s == 1.0)
+    placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=False)
+
+    def draw(figure: Figure, place: Rect) -> None:
+        at = Rect(LEFT, place.bottom + _BELOW, inner, _HIGH)
+        axis_of = axes(figure, at)
+        look = theme.series[0]
+        axis_of.stairs(found.runs, [edge / size for edge in found.edges_s], fill=True, color=look.colour, gid="runs")
+        linear(axis_of, low / size, high / size, plain, vertical=False, most=7)
+        linear(axis_of, 0.0, 1.05 * max(found.runs), plain, vertical=True, most=5)
+        grid(axis_of, theme, x=False)
+        axis_of.set_xlabel(f"wall time of the run [{unit}]", labelpad=3)
+        shown = [one._replace(flag=one.flag._replace(at=one.flag.at / size)) for one in placed]
+        draw_flags(figure, axis_of, theme, shown, at)
+
+    return Block(room(placed) + 0.04 + _HIGH + _BELOW, draw)
+
+
+def _flags(made: Simulation, theme: Theme) -> Iterator[Flag]:
+    wall = made.wall_s
+    for name, value in (("5 %", wall.p5), ("median", wall.p50), ("95 %", wall.p95)):
+        yield Flag(value, f"{name}: {duration(value)}", theme.text, (0, (1.2, 1.4)))
+    yield Flag(wall.mean, f"mean: {duration(wall.mean)}", theme.text, "-")
+    name = "predicted" if made.predicted_wall_s is not None else "predicted for the long run"
+    yield Flag(predicted_s(made), f"{name}: {duration(predicted_s(made))}", theme.accent, (0, (5, 2)))

@@ -52,7 +52,8 @@ class SweepBar(AbstractContextManager[Callable[[int, bool], object]]):
         if not self._done or passed_s <= 0.0:
             return counted
         rate = self._done / passed_s
-        return f"{counted}, {rate:,.3g}/s, {_clock_text((self._points - done) / rate)} left"
+        shown = f"{rate:,.0f}" if rate >= 9.95 else f"{rate:.1f}"
+        return f"{counted}, {shown}/s, {_clock_text((self._points - done) / rate)} left"
 
 
 def _clock_text(seconds: float) -> str:

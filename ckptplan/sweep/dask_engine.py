@@ -33,6 +33,7 @@ class DaskEngine(Runner):
     def __init__(self, jobs: int, address: str | None = None) -> None:
         self._jobs, self._address = jobs, address
         self._stack = ExitStack()
+        self._is_open = False
         self._round = 0  # connections made so far
         self._sent: dict[Future[Columns], int] = {}
         self._threads, self._counted_s = jobs, 0.0
@@ -79,8 +80,10 @@ class DaskEngine(Runner):
 
     def stop(self) -> None:
         """Cancel what is not finished and disconnect; workers of its own end."""
-        with _quiet(), sheltered():
-            self._stack.close()
+        if self._is_open:
+            with _quiet(), sheltered():
+                self._stack.close()
+        self._is_open = False
         self._sent.clear()
 
     @property
@@ -97,18 +100,18 @@ class DaskEngine(Runner):
     def _connect(self) -> None:
         """Connect for the first time, or once more."""
         self.stop()
-        self._round += 1
+        self._is_open, self._round = True, self._round + 1
         with _quiet():
             try:
                 self._open()
             except OSError as error:  # TimeoutError among them
-                self._stack.close()
+                self.stop()
                 raise InputError(
                     f"{self._where} cannot be used: {error.strerror or error}",
                     hint="is it running, and may this machine connect to it?" if self._address else None,
                 ) from error
             except BaseException:
-                self._stack.close()
+                self.stop()
                 raise
 
     def _open(self) -> None:
@@ -119,7 +122,8 @@ class DaskEngine(Runner):
         self._stack.callback(self._client.close)
         self._executor = self._client.get_executor(pure=False)  # what is run again must not be looked up
         self._stack.callback(self._executor.shutdown, wait=False)
-        self._study = self._client.submit(_loaded, self._payload, pure=False)
+        # A task and not data, so that the scheduler makes it again if its worker is lost; bytes, that any worker takes.
+        self._study = self._client.submit(bytes, self._payload, pure=False)
         self._stack.callback(self._study.release)
         try:
             self._client.wait_for_workers(1, timeout=WORKERS_S)
@@ -131,6 +135,7 @@ class DaskEngine(Runner):
         from tempfile import TemporaryDirectory
 
         folder = self._stack.enter_context(TemporaryDirectory(prefix="ckptplan-", ignore_cleanup_errors=True))
+        self._stack.enter_context(self._library.settings({"temporary-directory": folder}))
         with sheltered():
             cluster = self._library.LocalCluster(
                 n_workers=self._jobs,
@@ -172,6 +177,7 @@ class _Library(NamedTuple):
     LocalCluster: Any
     KilledWorker: Any
     CommClosedError: Any
+    settings: Any
 
 
 def _library() -> _Library:
@@ -180,11 +186,12 @@ def _library() -> _Library:
         names = vars(import_module("distributed"))
         killed = import_module("distributed.scheduler").KilledWorker
         closed = import_module("distributed.comm").CommClosedError
+        settings = import_module("dask.config").set
     except ImportError:
         raise InputError(
             "the executor dask needs the package distributed", hint="pip install '.[dask]' from the source tree"
         ) from None
-    return _Library(names["Client"], names["LocalCluster"], killed, closed)
+    return _Library(names["Client"], names["LocalCluster"], killed, closed, settings)
 
 
 def _versions() -> dict[str, str]:
@@ -196,18 +203,23 @@ def _versions() -> dict[str, str]:
     return {"ckptplan": ckptplan.__version__, "numpy": np.__version__}
 
 
-def _loaded(payload: bytes) -> Evaluate:
-    """On a worker: what evaluates chunks."""
-    evaluate: Evaluate = pickle.loads(payload)  # noqa: S301 - from the user's own client, which may run anything
-    return evaluate
+class _Held:
+    """On a worker: what was made of the bytes that came last."""
+
+    payload = b""
+    evaluate: Evaluate | None = None
 
 
-def _evaluate(evaluate: Evaluate, versions: dict[str, str], chunk: Any) -> Columns:
+def _evaluate(payload: bytes, versions: dict[str, str], chunk: Any) -> Columns:
     """On a worker: the columns of a chunk, unless its programs would give other numbers."""
     found = _versions()
     if found != versions:
         here, there = (", ".join(f"{name} {number}" for name, number in one.items()) for one in (versions, found))
         raise InputError(f"a worker has {there}; this is {here}", hint="install the same on all workers")
+    evaluate = _Held.evaluate if _Held.payload == payload else None
+    if evaluate is None:
+        evaluate = pickle.loads(payload)  # noqa: S301 - from the user's own client, which may run anything
+        _Held.payload, _Held.evaluate = payload, evaluate
     return evaluate(chunk)
 
 

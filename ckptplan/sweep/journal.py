@@ -7,7 +7,6 @@ order in which they were finished: its number, its length, a checksum over both 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import stat
 import struct
@@ -15,20 +14,17 @@ import time
 from contextlib import AbstractContextManager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ckptplan.errors import InputError, Place, Problem
 from ckptplan.sweep.columns import Column, Columns
 from ckptplan.sweep.identity import Identity
+from ckptplan.sweep.journal_head import LONGEST_LINE, first_line, strangeness
 from ckptplan.sweep.packing import Damaged, packed, unpacked
 
-SCHEMA = "ckptplan.sweep-part/1"
-_FAMILY = "ckptplan.sweep-part/"
-_LONGEST_LINE = 4096  # bytes of the first line
 _RECORD = struct.Struct("<QQ16s")  # number of the chunk, bytes of its columns, checksum
 _LARGEST = 1 << 30  # bytes of the columns of one chunk
 _SYNC_S = 5.0  # a lost machine costs no more than this
-_ELSE = "name another file: this one is left as it is"
 
 
 class _Place(NamedTuple):
@@ -76,6 +72,11 @@ class Journal(AbstractContextManager["Journal"]):
     def finished(self) -> frozenset[int]:
         """Numbers of the chunks that are here."""
         return frozenset(self._places)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes chunks."""
+        return self._handle >= 0
 
     def read(self, index: int) -> Columns:
         """The columns of a finished chunk."""
@@ -152,15 +153,15 @@ class Journal(AbstractContextManager["Journal"]):
 
     def _load(self) -> None:
         """Read what is there; begin where nothing is, or only a part of the first line."""
-        size, line = os.fstat(self._handle).st_size, _first_line(self._identity)
-        found = os.pread(self._handle, _LONGEST_LINE, 0)
+        size, line = os.fstat(self._handle).st_size, first_line(self._identity)
+        found = os.pread(self._handle, LONGEST_LINE, 0)
         if size < len(line) and line.startswith(found):
             self._pwrite(line, 0)
             os.fsync(self._handle)
             self._end = len(line)
             return
         if not found.startswith(line):
-            raise self._foreign(found)
+            raise self._refused(strangeness(found, self._identity), "name another file: this one is left as it is")
         self._end = self._scan(len(line), size)
         self.cut_bytes = size - self._end
         if self.cut_bytes:
@@ -218,40 +219,11 @@ class Journal(AbstractContextManager["Journal"]):
             raise self._damaged(index, "its columns are not those of the other parts")
         self._titles = titles
 
-    def _foreign(self, found: bytes) -> InputError:
-        """Why a file with another first line is not used."""
-        head = _head_of(found)
-        schema = head.get("schema")
-        if not isinstance(schema, str) or not schema.startswith(_FAMILY):
-            return self._refused("is no journal of a sweep", _ELSE)
-        if schema != SCHEMA or head.get("versions") != dict(self._identity.versions):
-            return self._refused(f"was begun by another version: {_told(head)}", _ELSE)
-        return self._refused("is the journal of another sweep: specs, axes, columns or seed differ", _ELSE)
-
     def _damaged(self, index: int, said: str) -> InputError:
         return self._refused(f"part {index + 1:,} is damaged: {said}", "name another file to begin anew")
 
     def _refused(self, message: str, hint: str | None) -> InputError:
         return InputError(Problem(message, Place(str(self.path)), hint=hint))
-
-
-def _first_line(identity: Identity) -> bytes:
-    head = {"schema": SCHEMA, "fingerprint": identity.fingerprint, "chunks": identity.chunks}
-    return json.dumps({**head, "versions": dict(identity.versions)}).encode() + b"\n"
-
-
-def _head_of(found: bytes) -> dict[str, Any]:
-    """The first line as JSON, empty where it is none."""
-    try:
-        head = json.loads(found.partition(b"\n")[0])
-    except (ValueError, RecursionError):
-        return {}
-    return head if isinstance(head, dict) else {}
-
-
-def _told(head: dict[str, Any]) -> str:
-    versions = head.get("versions")
-    return ascii(versions)[:200] if isinstance(versions, dict) else "unknown"
 
 
 def _begun(index: int, size: int) -> blake2b:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -134,6 +134,7 @@ def _is_lost(future: Future[Columns]) -> bool:
 @contextmanager
 def sheltered() -> Iterator[None]:
     """Processes and threads started meanwhile never see Ctrl-C; for this one it waits until the end of the block."""
+    resource_tracker.ensure_running()  # starts with the first process, and leaves Ctrl-C unblocked when it does
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ def run(
     *,
     journal: Journal | None = None,
     on_progress: OnProgress | None = None,
-) -> Iterator[Columns]:
+) -> Generator[Columns, None, None]:
     """Evaluate chunks on an engine and give their columns in order.
 
     Parameters
@@ -50,7 +50,8 @@ def run(
     InputError
         If a chunk cannot be evaluated, or has cost `MOST_LOSSES` workers. The rest is cancelled.
     KeyboardInterrupt
-        On Ctrl-C; what is finished is in the journal, and the workers have ended.
+        On Ctrl-C; what is finished is in the journal, and the workers have ended. Whoever goes through the columns
+        closes the iterator (``contextlib.closing``), so that this holds wherever the interruption arrives.
     """
     held = frozenset(journal.finished) if journal is not None else frozenset()
     if on_progress is not None:
@@ -101,7 +102,7 @@ class _Work:
 
     def keep(self) -> None:
         """Note down what was finished and not yet looked at."""
-        if self._journal is None:
+        if self._journal is None or not self._journal.is_open:
             return
         for future, index in self._away.items():
             if future.done() and not future.cancelled() and future.exception() is None:

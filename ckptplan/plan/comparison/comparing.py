@@ -15,11 +15,13 @@ from ckptplan.plan.comparison.record import Cause, Comparison
 from ckptplan.plan.comparison.shapley import Part, sampled_shapley, shapley
 from ckptplan.plan.pipeline import plan
 
-# Ten groups that go together with none make 1,024 mixes of a millisecond or two each; with classes of failures or tiers
-# a mix takes up to 60 ms, and the 256 of eight groups are about as long as anybody waits.
+# Ten groups that go together with none make 1,024 mixes of a millisecond or two each. With classes, tiers or recorded
+# gaps a mix takes about 50 ms, and more with many gaps: the 256 of eight groups are as long as anybody waits.
 MOST_MIXES = 1024
 MOST_COSTLY_MIXES = 256
-ORDERS = 32
+_GAPS_AS_COSTLY = 2000  # recorded gaps that take as long again
+_FEWEST_ORDERS = 6
+_REASONS = 3  # that are told of groups that go together
 
 
 def compare(
@@ -65,9 +67,7 @@ def compare(
     mixes = Mixes(first, second, differing(first, second))
     mixes.know(mixes.everything, plans[1].best_goodput)
     mixes.know(0, plans[0].best_goodput)
-    limit = most_mixes
-    if limit is None:
-        limit = MOST_COSTLY_MIXES if first.has_spectrum or second.has_spectrum else MOST_MIXES
+    limit = _most_mixes(first, second) if most_mixes is None else most_mixes
     causes, orders = _causes(mixes, limit, seed)
     made = Comparison(
         first=plans[0],
@@ -84,6 +84,14 @@ def compare(
     return made._replace(notes=notes_of(made, first, second))
 
 
+def _most_mixes(first: Scenario, second: Scenario) -> int:
+    """How many mixes may be planned, by what one of them takes."""
+    gaps = max(len(one.failures.law.gaps_s) for one in (first, second))
+    if gaps or first.has_spectrum or second.has_spectrum:
+        return int(MOST_COSTLY_MIXES / (1.0 + gaps / _GAPS_AS_COSTLY))
+    return MOST_MIXES
+
+
 def _causes(mixes: Mixes, limit: int, seed: int) -> tuple[list[Cause], int | None]:
     """The causes, and the number of orders if they were sampled."""
     if not mixes.groups:
@@ -91,7 +99,7 @@ def _causes(mixes: Mixes, limit: int, seed: int) -> tuple[list[Cause], int | Non
     while True:
         # What costs show is found at once. An interval that does not exist shows only when it is sought: then again.
         blocks = finest(mixes.everything, lambda members: mixes.refusal(members, whole=False) is not None)
-        orders = None if 1 << len(blocks) <= limit else ORDERS
+        orders = None if 1 << len(blocks) <= limit else max(limit // len(blocks), _FEWEST_ORDERS) // 2 * 2
         try:
             parts = _exactly(mixes, blocks) if orders is None else _sampled(mixes, blocks, orders, seed)
         except InputError:
@@ -112,14 +120,12 @@ def _cause(mixes: Mixes, block: int, part: Part) -> Cause:
 
 
 def _why(mixes: Mixes, block: int) -> str | None:
-    """What is missing from the simplest mix that divides a block and cannot be planned."""
-    members = members_of(block)
-    if len(members) == 1:
+    """What cannot be planned of mixes that divide a block: the reasons of the simplest ones, three at most."""
+    if block & (block - 1) == 0:
         return None
-    rest = members_of(mixes.everything & ~block)
-    for divided in [part for part in unions(members) if part not in (0, block)]:
-        for union in unions(rest):
-            why = mixes.refusal(divided | union, whole=False)
-            if why is not None:
-                return why
-    return None
+    found: dict[str, None] = {}
+    for divided in unions(members_of(block)):
+        mixed = [divided | union for union in unions(members_of(mixes.everything & ~block))]
+        if divided not in (0, block):
+            found |= dict.fromkeys(filter(None, (mixes.refusal(one, whole=False) for one in mixed)))
+    return "; ".join(list(found)[:_REASONS]) or None

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from ckptplan.cost.protection import Prediction, Retention
-from ckptplan.cost.scenario import Mode, Restart, Save, Scenario, Storage, Strike
+from ckptplan.cost.scenario import Law, LawName, Mode, Restart, Save, Scenario, Storage, Strike
 from ckptplan.load import load, shipped_configs
 from ckptplan.plan import plan
-from ckptplan.plan.comparison.comparing import compare
+from ckptplan.plan.comparison.comparing import _most_mixes, compare
 from ckptplan.plan.comparison.groups import GROUPS, differing
 from ckptplan.plan.comparison.mixes import Mixes
 from ckptplan.plan.comparison.record import Comparison
@@ -203,11 +203,11 @@ def test_needs_on_both_sides_join_what_they_name() -> None:
 def test_too_many_mixes_are_sampled_and_still_add_up() -> None:
     """Orders are sampled where sets would be too many; the parts are near the exact ones, and it is said."""
     a, b = _scenario("llama3-405b"), _scenario("palm-540b")
-    exact, sampled = compare(a, b), compare(a, b, most_mixes=4)
+    exact, sampled = compare(a, b), compare(a, b, most_mixes=100)
     _holds(sampled)
     assert exact.orders is None
     assert sampled.orders is not None
-    assert sampled == compare(a, b, most_mixes=4)
+    assert sampled == compare(a, b, most_mixes=100)
     true = {cause.groups: cause for cause in exact.causes}
     for cause in sampled.causes:
         assert cause.standard_error is not None
@@ -215,6 +215,17 @@ def test_too_many_mixes_are_sampled_and_still_add_up() -> None:
         assert true[cause.groups].least <= cause.least
         assert cause.most <= true[cause.groups].most
     assert any("sampled orders" in note for note in sampled.notes)
+
+
+def test_costly_mixes_are_fewer() -> None:
+    """The bound follows what a mix takes: classes and tiers, recorded gaps, and the more the more of these there are."""
+    a, b = _scenario("llama3-405b"), _scenario("palm-540b")
+    gaps = tuple(float(gap) for gap in np.random.default_rng(2).exponential(1e4, 40_000))
+    law = Law(LawName.RECORDED, 1.0, gaps)
+    a, b = (replace(one, failures=replace(one.failures, law=law)) for one in (a, b))
+    assert _most_mixes(a, b) == 12
+    assert _most_mixes(_scenario("rsc-1"), _scenario("spectrum-16384")) == 256
+    assert _most_mixes(_scenario("rsc-1"), _scenario("rsc-2")) == 1024
 
 
 def test_no_goodput_depends_on_what_is_left_out() -> None:

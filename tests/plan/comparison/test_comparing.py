@@ -218,7 +218,7 @@ def test_too_many_mixes_are_sampled_and_still_add_up() -> None:
 
 
 def test_costly_mixes_are_fewer() -> None:
-    """The bound follows what a mix takes: classes and tiers, recorded gaps, and the more the more of these there are."""
+    """The bound follows what a mix takes: classes, tiers, recorded gaps and how many of these there are."""
     a, b = _scenario("llama3-405b"), _scenario("palm-540b")
     gaps = tuple(float(gap) for gap in np.random.default_rng(2).exponential(1e4, 40_000))
     law = Law(LawName.RECORDED, 1.0, gaps)

@@ -7,7 +7,7 @@ from ckptplan.cost.saving import SaveCost
 
 if TYPE_CHECKING:
     from ckptplan.plan.evidence import EvidenceFacts
-    from ckptplan.plan.levers.record import Lever
+    from ckptplan.plan.levers.lever import Lever
     from ckptplan.plan.memory import EarlyFacts, ScheduleFacts
     from ckptplan.plan.propagation import SpreadFacts
     from ckptplan.plan.run import RunFacts

@@ -6,7 +6,7 @@ its own, such as detection within 30 s, after what halves it.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.restart import restart_cost
@@ -15,6 +15,9 @@ from ckptplan.cost.scenario import Mode, Save, Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.levers import factors
 from ckptplan.units import format_rate, format_size, format_time
+
+if TYPE_CHECKING:
+    from ckptplan.cost.tier_survival import Tier
 
 DETECTED_S = 30.0  # the timeout of heartbeats in a published recipe (Google Cloud, 432 GPUs)
 # Until a node that stands by, powered and with the image of the job, has taken the place of a lost one: assumed. What
@@ -39,6 +42,7 @@ class Entry(NamedTuple):
     key: str
     title: str
     pull: Callable[[Scenario], Change | str]
+    adds_a_save: bool = False
 
 
 def _half_failures(scenario: Scenario) -> Change | str:
@@ -56,27 +60,24 @@ def _write_bandwidth(scenario: Scenario) -> Change | str:
     of_tiers = [getattr(tier, name) for tier in storage.tiers for name in factors.TIER_WRITES]
     if not any((*limits, *of_tiers)):
         return "no write bandwidth is given: stall and flush stand in the spec as times"
-    changed = factors.with_write_bandwidth(scenario, 2.0)
-    if _saving_times(changed) == _saving_times(scenario):
+    if not any(_is_computed(save) for save in scenario.saves) and not any(map(_tier_is_computed, storage.tiers)):
         return "no stall and no flush is computed from it: the spec gives all of them as times"
     now = next((limit for limit in limits if limit), None)
     text = "every limit of a tier twice as high" if now is None else f"{format_rate(now)} to {format_rate(2.0 * now)}"
-    return Change(changed, text, tuple(_still_given(scenario)))
+    return Change(factors.with_write_bandwidth(scenario, 2.0), text, tuple(_still_given(scenario)))
 
 
-def _saving_times(scenario: Scenario) -> list[tuple[float, ...]]:
-    """What every save takes, of the strategies and of the tiers."""
-    found: list[tuple[float, ...]] = []
-    for save in scenario.saves:
-        cost = save_cost(save, scenario)
-        found.append((cost.stall_s, cost.flush_s, cost.training_speed_while_flushing))
-    if scenario.storage.tiers:
-        found += [(tier.stall_s, tier.alone_stall_s, tier.flush_s) for tier in factors.tier_costs_of(scenario)]
-    return found
+def _is_computed(save: Save) -> bool:
+    """Whether its write takes as long as the bandwidth says."""
+    return (save.flush_s if save.mode is Mode.ASYNCHRONOUS else save.stall_s) is None
+
+
+def _tier_is_computed(tier: "Tier") -> bool:
+    return (tier.drain_s if tier.background else tier.stall_s) is None
 
 
 def _still_given(scenario: Scenario) -> Iterator[str]:
-    given = [s.name for s in scenario.saves if (s.flush_s if s.mode is Mode.ASYNCHRONOUS else s.stall_s) is not None]
+    given = [save.name for save in scenario.saves if not _is_computed(save)]
     if given:
         yield f"the time that the spec gives for {', '.join(given)} stays"
 
@@ -140,8 +141,9 @@ def _for_background(scenario: Scenario, cost: SaveCost, stall_s: float) -> Itera
 
 def _half_stall(scenario: Scenario) -> Change | str:
     costs = [save_cost(save, scenario) for save in scenario.saves]
-    now = [(cost.name, cost.stall_s) for cost in costs if cost.stall_s > 0.0]
-    now += _tier_stalls(scenario)
+    tiers = factors.tier_costs_of(scenario) if scenario.storage.tiers else ()
+    all_of_them = [(cost.name, cost.stall_s) for cost in costs] + [(tier.name, tier.stall_s) for tier in tiers]
+    now = [(name, stall_s) for name, stall_s in all_of_them if stall_s > 0.0]
     if not now:
         return "no save blocks training"
     text = ", ".join(f"{name} {format_time(s)} to {format_time(0.5 * s)}" for name, s in now[:_SHOWN])
@@ -154,13 +156,8 @@ def _half_stall(scenario: Scenario) -> Change | str:
     if any(cost.mode is Mode.ASYNCHRONOUS for cost in costs):
         notes.append("of the copy-out, half must go beside forward and backward, or the link be twice as fast")
     more = f" and {len(now) - _SHOWN} more" if len(now) > _SHOWN else ""
-    return Change(factors.with_stalls(scenario, 0.5), text + more, tuple(notes))
-
-
-def _tier_stalls(scenario: Scenario) -> list[tuple[str, float]]:
-    if not scenario.storage.tiers:
-        return []
-    return [(tier.name, tier.stall_s) for tier in factors.tier_costs_of(scenario) if tier.stall_s > 0.0]
+    halves, of_tiers = ([0.5 * cost.stall_s for cost in part] for part in (costs, tiers))
+    return Change(factors.with_stalls(scenario, halves, of_tiers), text + more, tuple(notes))
 
 
 def _half_restart(scenario: Scenario) -> Change | str:
@@ -173,12 +170,19 @@ def _half_restart(scenario: Scenario) -> Change | str:
 
 
 def _detection(scenario: Scenario) -> Change | str:
+    if scenario.restart.total_s is not None and not scenario.failures.classes:
+        return "restart.total holds the detection, of which nothing more is known; write restart: {detect: 1 min, ...}"
     from ckptplan.plan.levers.detection import faster
 
     return faster(scenario, DETECTED_S)
 
 
 def _spares(scenario: Scenario) -> Change | str:
+    if scenario.restart.total_s is not None and scenario.spares is None and not scenario.failures.classes:
+        return (
+            "restart.total holds the replacement, and how long is not known; write restart: {replace: 2 min, ...}, or "
+            "spares: {nodes: 4, repair: 24 h}"
+        )
     from ckptplan.plan.levers.standing_by import nodes_standing_by
 
     return nodes_standing_by(scenario, SWAPPED_S, NEGLIGIBLE)
@@ -199,7 +203,7 @@ CATALOGUE = (
     Entry("failures", "halve the failure rate", _half_failures),
     Entry("write bandwidth", "double the write bandwidth", _write_bandwidth),
     Entry("read bandwidth", "double the read bandwidth", _read_bandwidth),
-    Entry("asynchronous", "save asynchronously", _asynchronous),
+    Entry("asynchronous", "save asynchronously", _asynchronous, adds_a_save=True),
     Entry("stall", "halve the stall", _half_stall),
     Entry("restart", "halve the restart", _half_restart),
     Entry("detection", f"detect failures within {DETECTED_S:.0f} s", _detection),

@@ -1,11 +1,11 @@
 """A scenario with one of its inputs larger or smaller by a factor, in every place where the input stands."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ckptplan.cost.restart import restart_cost
-from ckptplan.cost.saving import save_cost
-from ckptplan.cost.scenario import Save, Scenario
+from ckptplan.cost.scenario import Scenario
 
 if TYPE_CHECKING:
     from ckptplan.cost.classes import FailureClass
@@ -49,21 +49,15 @@ def with_read_bandwidth(scenario: Scenario, factor: float) -> Scenario:
     return replace(scenario, storage=replace(storage, read_bandwidth_bytes_per_s=read, tiers=tiers))
 
 
-def with_stalls(scenario: Scenario, factor: float) -> Scenario:
-    """Every stall, given from now on, of the saves and of the tiers."""
-    saves = tuple(_with_stall(save, scenario, factor) for save in scenario.saves)
-    tiers = scenario.storage.tiers
-    if tiers:
-        costs = tier_costs_of(scenario)
-        tiers = tuple(
-            tier if tier.background and not tier.stall_s else tier._replace(stall_s=cost.stall_s * factor)
-            for tier, cost in zip(tiers, costs, strict=True)
-        )
-    return replace(scenario, saves=saves, storage=replace(scenario.storage, tiers=tiers))
-
-
-def _with_stall(save: Save, scenario: Scenario, factor: float) -> Save:
-    return replace(save, stall_s=save_cost(save, scenario).stall_s * factor)
+def with_stalls(scenario: Scenario, stalls_s: Sequence[float], tier_stalls_s: Sequence[float]) -> Scenario:
+    """The stalls of the saves and of the tiers, given from now on; a tier that has none keeps none."""
+    saves = tuple(replace(save, stall_s=stall_s) for save, stall_s in zip(scenario.saves, stalls_s, strict=True))
+    changed = replace(scenario, saves=saves)
+    if not scenario.storage.tiers:
+        return changed
+    pairs = zip(scenario.storage.tiers, tier_stalls_s, strict=True)
+    tiers = tuple(tier._replace(stall_s=stall_s) if stall_s else tier for tier, stall_s in pairs)
+    return replace(changed, storage=replace(scenario.storage, tiers=tiers))
 
 
 def with_restart(scenario: Scenario, factor: float) -> Scenario:

@@ -3,36 +3,27 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.closed import closed_cases
 from ckptplan.plan.levers.catalogue import CATALOGUE, Change, Entry
-from ckptplan.plan.levers.record import Lever
-from ckptplan.plan.levers.savings import worth
+from ckptplan.plan.levers.lever import Lever
+from ckptplan.plan.levers.savings import with_savings
 from ckptplan.plan.record import TIERS, Plan
 
 if TYPE_CHECKING:
     from ckptplan.plan.levers.pattern import Kept
 
 
-class _Tried(NamedTuple):
-    """A lever that applies, and the cases of it that are compared: the best strategy, and what the lever adds."""
-
-    entry: Entry
-    change: Change
-    cases: list[Case]
-
-
-class _Yield(NamedTuple):
-    """What one of them yields, typed. [s, 1]."""
-
-    strategy: str
-    interval_s: float
-    interval_steps: int | None
-    goodput: float
-    before_steps: float
+# A lever that applies, its change, and its cases that are compared: the best strategy, and what the lever adds.
+_Tried: TypeAlias = tuple[Entry, Change, list[Case]]
+# What one of them yields: strategy, interval, steps, goodput of what is typed, goodput before it is rounded to steps.
+_Yield: TypeAlias = tuple[str, float, int | None, float, float]
 
 
 def first_lever(scenario: Scenario, made: Plan, price: float | None = None) -> Lever | None:
@@ -53,25 +44,23 @@ def first_lever(scenario: Scenario, made: Plan, price: float | None = None) -> L
     unless a lever makes another strategy the best one by a good deal.
     """
     tried = list(_tried(scenario, made.best.strategy))
-    yields = (
-        _closed(tried)
-        if all(case.is_closed for one in tried for case in one.cases)
-        else _one_by_one(tried, scenario, made)
-    )
+    is_closed = all(case.is_closed for _, _, cases in tried for case in cases)
+    yields = _closed(tried) if is_closed else _one_by_one(tried, scenario, made)
     pairs = zip(tried, yields, strict=True)
-    found = [_lever(one, best, scenario, made, price) for one, best in pairs if best is not None and best.goodput > 0.0]
+    found = [_lever(one, best, scenario, made, price) for one, best in pairs if best is not None and best[3] > 0.0]
     return max(found, key=lambda lever: lever.worth, default=None)
 
 
 def _tried(scenario: Scenario, best: str) -> Iterator[_Tried]:
     had = {save.name for save in scenario.saves}
+    only = replace(scenario, saves=tuple(save for save in scenario.saves if save.name == best))
     for entry in CATALOGUE:
         try:
-            change = entry.pull(scenario)
+            change = entry.pull(scenario if entry.adds_a_save else only)
             if isinstance(change, str):
                 continue
             new = [save.name for save in change.scenario.saves if save.name not in had]
-            yield _Tried(entry, change, cases_of(replace(change.scenario, strategies=(best, *new))))
+            yield entry, change, cases_of(replace(change.scenario, strategies=(best, *new)))
         except InputError:
             continue  # no answer under this lever: it is not the first one to pull
 
@@ -80,17 +69,19 @@ def _closed(tried: Sequence[_Tried]) -> Iterator[_Yield]:
     """All cases as arrays."""
     if not tried:
         return
-    from ckptplan.plan.closed import closed_cases
-
-    cases = [case for one in tried for case in one.cases]
+    cases = [case for _, _, of_lever in tried for case in of_lever]
     many = closed_cases(cases)
     best_s = many.optimum("exact")
-    steps, typed_s = many.steps(best_s), many.typed(best_s)
-    columns = (best_s, steps, many.shares(typed_s).goodput, many.shares(best_s).goodput)
-    rows = zip(cases, *(column.tolist() for column in columns), strict=True)
-    values = iter([_Yield(c.save.name, s, None if isnan(n) else int(n), g, before) for c, s, n, g, before in rows])
-    for one in tried:
-        yield max((next(values) for _ in one.cases), key=lambda found: found.goodput)
+    steps = many.steps(best_s)
+    typed_s = np.where(np.isnan(steps), best_s, steps * many.step_time_s)
+    typed, before = many.shares(np.array([typed_s, best_s])).goodput.tolist()
+    rows = zip(cases, best_s.tolist(), steps.tolist(), typed, before, strict=True)
+    values: Iterator[_Yield] = (
+        (case.save.name, at_s, None if isnan(count) else int(count), goodput, unrounded)
+        for case, at_s, count, goodput, unrounded in rows
+    )
+    for _, _, of_lever in tried:
+        yield max((next(values) for _ in of_lever), key=lambda found: found[3])
 
 
 def _one_by_one(tried: Sequence[_Tried], scenario: Scenario, made: Plan) -> Iterator[_Yield | None]:
@@ -113,48 +104,44 @@ def _kept(scenario: Scenario, made: Plan) -> "Kept | None":
 
 
 def _best_of(one: _Tried, kept: "Kept | None", tiers: int) -> _Yield:
-    changed = one.change.scenario
+    _, change, cases = one
+    changed = change.scenario
     if len(changed.storage.tiers) > tiers:
         from ckptplan.plan.tiers.tiering import tiering_of
 
-        found = tiering_of(changed, one.cases[0])
+        found = tiering_of(changed, cases[0])
         if found is not None:
             plan = found.plan
-            return _Yield(TIERS, plan.interval_s, plan.interval_steps, plan.goodput, plan.goodput)
+            return TIERS, plan.interval_s, plan.interval_steps, plan.goodput, plan.goodput
     if kept is not None:
         from ckptplan.plan.levers.pattern import at_best
 
-        case = one.cases[0]
+        case = cases[0]
         at = at_best(changed, case, kept, in_steps=True)
-        return _Yield(TIERS, at.interval_s, case.steps_if_whole(at.interval_s), at.goodput, at.goodput)
-    return max((_alone(case) for case in one.cases), key=lambda found: found.goodput)
+        return TIERS, at.interval_s, case.steps_if_whole(at.interval_s), at.goodput, at.goodput
+    return max((_alone(case) for case in cases), key=lambda found: found[3])
 
 
 def _alone(case: Case) -> _Yield:
     best_s = case.optimum(case.method)
     steps, goodput = case.steps(best_s, wide=True), case.goodput(best_s)
     typed = case.goodput_of_steps(steps)
-    return _Yield(case.save.name, best_s, steps, goodput if typed is None else typed, goodput)
+    return case.save.name, best_s, steps, goodput if typed is None else typed, goodput
 
 
 def _lever(one: _Tried, found: _Yield, scenario: Scenario, made: Plan, price: float | None) -> Lever:
-    entry, change, now = one.entry, one.change, made.best_goodput
-    value = worth(scenario, now, change.scenario, found.goodput, extra_gpus=change.extra_gpus, price=price)
-    was = now if made.tiers_are_best else made.best.goodput_exact
-    return Lever(
+    entry, change, _ = one
+    strategy, interval_s, steps, goodput, before_steps = found
+    was = made.best_goodput if made.tiers_are_best else made.best.goodput_exact
+    lever = Lever(
         key=entry.key,
         title=entry.title,
         change=change.text,
-        strategy=found.strategy,
-        interval_s=found.interval_s,
-        interval_steps=found.interval_steps,
-        goodput=found.goodput,
-        gained=found.goodput - now,
-        gpu_hours_saved=value.gpu_hours,
-        money_saved=value.money,
+        strategy=strategy,
+        interval_s=interval_s,
+        interval_steps=steps,
+        goodput=goodput,
         notes=change.notes,
-        worth=value.equal_goodput - now,
-        gained_before_steps=found.before_steps - was,
-        gpus=change.scenario.cluster.gpus,
-        wall_s_saved=value.wall_s,
+        gained_before_steps=before_steps - was,
     )
+    return with_savings(lever, scenario, made.best_goodput, change.scenario, extra_gpus=change.extra_gpus, price=price)

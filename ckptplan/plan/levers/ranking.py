@@ -13,7 +13,7 @@ from ckptplan.plan.levers.elasticity import elasticities
 from ckptplan.plan.levers.outcome import Outcome, outcome_of
 from ckptplan.plan.levers.own import Build, Own
 from ckptplan.plan.levers.record import Left, Lever, Levers
-from ckptplan.plan.levers.savings import worth
+from ckptplan.plan.levers.savings import with_savings
 from ckptplan.plan.levers.together import PAIRED, PAIRED_CLOSED, joint
 from ckptplan.plan.levers.wording import first_sentence
 from ckptplan.units import format_time
@@ -139,10 +139,7 @@ def _way(outcome: Outcome) -> str:
 
 def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
     change, found = one.change, one.outcome
-    value = worth(now.scenario, now.goodput, change.scenario, found.goodput, extra_gpus=change.extra_gpus, price=price)
-    before_steps = found.before_steps - now.before_steps
-    gained = found.goodput - now.goodput
-    return Lever(
+    bare = Lever(
         key=one.key,
         title=one.title,
         change=change.text,
@@ -150,25 +147,17 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
         interval_s=found.interval_s,
         interval_steps=found.interval_steps,
         goodput=found.goodput,
-        gained=gained,
-        gpu_hours_saved=value.gpu_hours,
-        money_saved=value.money,
         own=one.own,
-        notes=(
-            *change.notes,
-            *_of_rounding(gained, before_steps),
-            *_of_size(now.scenario, change.scenario, value.wall_s),
-        ),
-        worth=value.equal_goodput - now.goodput,
-        gained_before_steps=before_steps,
-        gpus=change.scenario.cluster.gpus,
-        wall_s_saved=value.wall_s,
+        gained_before_steps=found.before_steps - now.before_steps,
     )
+    lever = with_savings(bare, now.scenario, now.goodput, change.scenario, extra_gpus=change.extra_gpus, price=price)
+    of_size = _of_size(now.scenario, change.scenario, lever.wall_s_saved)
+    return lever._replace(notes=(*change.notes, *_of_rounding(lever), *of_size))
 
 
-def _of_rounding(gained: float, before_steps: float) -> Iterator[str]:
-    if gained < 0.0 <= before_steps:
-        yield f"gains {100 * before_steps:.2g} points before rounding to whole steps, which takes them away"
+def _of_rounding(lever: Lever) -> Iterator[str]:
+    if lever.gained < 0.0 <= lever.gained_before_steps:
+        yield f"gains {100 * lever.gained_before_steps:.2g} points before rounding to whole steps, which takes them away"
 
 
 def _of_size(before: Scenario, after: Scenario, wall_s: float | None) -> Iterator[str]:

@@ -1,31 +1,23 @@
-"""What a change of goodput is worth over the run: GPU-hours, wall time and money."""
-
-from typing import NamedTuple
+"""What a change is worth over the run: goodput, GPU-hours, wall time and money."""
 
 from ckptplan.cost.scenario import Scenario
+from ckptplan.plan.levers.lever import Lever
 from ckptplan.units import HOUR_S
 
 
-class Worth(NamedTuple):
-    """``equal_goodput``: at which the run as it is would take as many GPU-hours as under the change. [1, GPU h, s]."""
-
-    equal_goodput: float
-    gpu_hours: float | None
-    wall_s: float | None
-    money: float | None
-
-
-def worth(
-    before: Scenario, goodput: float, after: Scenario, changed: float, *, extra_gpus: int, price: float | None
-) -> Worth:
-    """What a change saves over the run.
+def with_savings(
+    lever: Lever, before: Scenario, goodput: float, after: Scenario, *, extra_gpus: int = 0, price: float | None = None
+) -> Lever:
+    """A lever with what it gains and saves.
 
     Parameters
     ----------
+    lever : Lever
+        With the goodput under the change; what is gained and saved is filled in.
     before, after : Scenario
         The run as it is, and under the change.
-    goodput, changed : float
-        What they yield. [1]
+    goodput : float
+        What the run yields as it is. [1]
     extra_gpus : int
         GPUs that stand by for the change: paid for, and not working. [1]
     price : float, optional
@@ -33,25 +25,30 @@ def worth(
 
     Returns
     -------
-    Worth
+    Lever
         GPU-hours and wall time are None where the work is not known, money also where the price is not.
 
     Notes
     -----
-    GPU-hours are ``gpus * work / goodput``: ``gpus * work * (1/g - 1/g')`` are saved where GPUs and work stay.
+    GPU-hours are ``gpus * work / goodput``: ``gpus * work * (1/g - 1/g')`` are saved where GPUs and work stay. ``worth``
+    compares goodputs for equal GPU-hours: the one at which the run as it is would take as many as under the change.
     """
-    longer = _work_ratio(before, after)
-    gpus, gpus_after = before.cluster.gpus, after.cluster.gpus + extra_gpus
-    equal = changed * gpus / (gpus_after * longer)
+    longer = work_ratio(before, after)
+    gpus, gpus_after = before.cluster.gpus, after.cluster.gpus
+    equal = lever.goodput * gpus / ((gpus_after + extra_gpus) * longer)
+    found = lever._replace(gained=lever.goodput - goodput, worth=equal - goodput, gpus=gpus_after)
     work_s = before.training.work_s
     if work_s is None:
-        return Worth(equal, None, None, None)
+        return found
     hours = gpus * work_s * (1.0 / goodput - 1.0 / equal) / HOUR_S
-    wall_s = work_s * (1.0 / goodput - longer / changed)
-    return Worth(equal, hours, wall_s, None if price is None else hours * price)
+    return found._replace(
+        gpu_hours_saved=hours,
+        money_saved=None if price is None else hours * price,
+        wall_s_saved=work_s * (1.0 / goodput - longer / lever.goodput),
+    )
 
 
-def _work_ratio(before: Scenario, after: Scenario) -> float:
+def work_ratio(before: Scenario, after: Scenario) -> float:
     """Work of the changed run over that of the run as it is, each in its own time at full speed. [1].
 
     A duration is of the GPUs of the spec: other GPUs do the same work in another time, as ``ckptplan scale`` has it.

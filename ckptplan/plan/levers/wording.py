@@ -1,6 +1,6 @@
 """The one thing to do first, in words."""
 
-from ckptplan.plan.levers.record import Lever
+from ckptplan.plan.levers.lever import Lever
 from ckptplan.units import format_time
 
 WORTH_DOING = 0.0005  # of goodput: 0.05 points

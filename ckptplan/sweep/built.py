@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
-from ckptplan.sweep.dependence import axes_of, is_closed
+from ckptplan.sweep.dependence import PARTS, axes_of, is_closed
 from ckptplan.sweep.grid import Block
-from ckptplan.sweep.points import at_scale, rebuilt
+from ckptplan.sweep.points import at_scale, reason, rebuilt
 from ckptplan.sweep.study import GPUS, Member, Study
 
 # One object for each combination, None where there is none; one dimension for each axis, of length 1 where it has no
@@ -26,11 +25,23 @@ class Parts:
     def __init__(self, study: Study, member: Member, block: Block) -> None:
         self._axes, self._member, self._block = study.axes, member, block
         self._built: dict[tuple[int, ...], Objects] = {}
+        self._refused: dict[tuple[int, ...], Objects] = {}
 
     def of(self, part: str) -> Objects:
         """A part of the scenarios, by its name in `Scenario`."""
         scenarios = self._scenarios(axes_of(part, self._axes, self._member.scenario))
         return each(lambda scenario: getattr(scenario, part), scenarios)
+
+    def known(self) -> npt.NDArray[np.float64]:
+        """Zero where every part could be built, also those that no cost depends on, else nan."""
+        total = np.zeros(())
+        for axes in dict.fromkeys(axes_of(part, self._axes, self._member.scenario) for part in PARTS):
+            total = total + numbers(lambda _: 0.0, self._scenarios(axes))
+        return total
+
+    def refusals(self) -> Iterator[Objects]:
+        """Why parts could not be built: a text where one was refused, None elsewhere."""
+        yield from self._refused.values()
 
     def values(self, key: str) -> Objects | None:
         """The values of an axis in this block; None where there is no such axis."""
@@ -58,16 +69,13 @@ class Parts:
             found = np.empty(self._shape(axes), dtype=object)
             for at in np.ndindex(found.shape):
                 values = {self._axes[n].key: self._axes[n].values[self._block[n][at[n]]] for n in axes}
-                found[at] = self._scenario(values)
+                try:
+                    scenario = rebuilt(self._member, values)
+                    found[at] = scenario if is_closed(scenario) else None
+                except InputError as error:
+                    self._refused.setdefault(axes, np.empty(found.shape, dtype=object))[at] = reason(error)
             self._built[axes] = found
         return self._built[axes]
-
-    def _scenario(self, values: dict[str, float]) -> Scenario | None:
-        try:
-            scenario = rebuilt(self._member, values)
-        except InputError:
-            return None
-        return scenario if is_closed(scenario) else None
 
 
 def each(function: Callable[..., Any], *arrays: Objects) -> Objects:

@@ -1,8 +1,8 @@
-"""Points for which closed forms hold: their costs are worked out where these change, all else as arrays over a block."""
+"""Points for which closed forms hold: their costs are worked out where these change, all else as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy.typing as npt
 from ckptplan.sweep.closed_costs import BlockCosts, block_costs
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.closed_status import statuses
-from ckptplan.sweep.columns import Column, Labels, joined
+from ckptplan.sweep.columns import Column, Labels
+from ckptplan.sweep.closed_refusals import refusals, replaced, without_numbers
 from ckptplan.sweep.dependence import is_closed, keeps_closed
 from ckptplan.sweep.grid import Block
-from ckptplan.sweep.measures import MEASURES, Source, sources_of
+from ckptplan.sweep.measures import MEASURES, Source, naming_columns, sources_of
 from ckptplan.sweep.built import Parts
 from ckptplan.sweep.points import planned_rows
 from ckptplan.sweep.rows import PlannedRows, methods_of
@@ -54,14 +55,24 @@ def block_columns(study: Study, member: Member, block: Block, names: Sequence[st
     known: Bools = np.ones(shape, dtype=bool)
     for group in groups:
         known &= group.is_known
-    columns = {name: _column(name, groups, costs) for name in names} if known.any() else {}
+    columns = {name: _column(name, groups, costs) for name in names}
     if known.all():
         return columns
-    unknown = [tuple(values[at] for values, at in zip(block, place, strict=True)) for place in np.argwhere(~known)]
-    of_points = planned_rows(study, member, unknown)
-    planned = PlannedRows([row for rows in of_points for row in rows], study.gpu_hour_price)
-    at_rows = np.repeat(~known.reshape(-1), len(groups))
-    return {name: _mended(columns.get(name), planned.column(name), at_rows) for name in names}
+    left: Bools = ~known.reshape(-1)
+    refused = refusals(parts, shape)
+    of_rows = Labels(np.repeat(np.where(left, refused.codes, -1), len(groups)), refused.names)
+    columns = without_numbers(columns, of_rows, naming_columns(study.each))
+    left &= refused.codes < 0
+    points = [tuple(values[at] for values, at in zip(block, place, strict=True)) for place in _places(left, shape)]
+    planned = PlannedRows([row for rows in planned_rows(study, member, points) for row in rows], study.gpu_hour_price)
+    at_rows = np.repeat(left, len(groups))
+    return {name: replaced(columns[name], planned.column(name), at_rows) for name in names} if points else columns
+
+
+def _places(chosen: Bools, shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The indices of points in a block."""
+    for place in np.flatnonzero(chosen):
+        yield tuple(int(at) for at in np.unravel_index(place, shape))
 
 
 class _Group:
@@ -141,16 +152,3 @@ def _texts(name: str, row: ClosedRow, costs: BlockCosts, shape: tuple[int, ...])
 
 def _side_by_side(arrays: Sequence[npt.NDArray[_Kind]]) -> npt.NDArray[_Kind]:
     return np.stack(arrays, axis=-1).reshape(-1) if len(arrays) > 1 else arrays[0].reshape(-1)
-
-
-def _mended(column: Column | None, planned: Column, rows: Bools) -> Column:
-    """A column with the rows of some points put in."""
-    if column is None:
-        return planned
-    if isinstance(column, Labels) and isinstance(planned, Labels):
-        both = joined([{"": column}, {"": planned}])[""]
-        codes, places = both.codes[: len(column.codes)].copy(), both.codes[len(column.codes) :]
-        codes[rows] = places
-        return Labels(codes, both.names)
-    column[rows] = planned
-    return column

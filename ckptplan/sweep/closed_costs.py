@@ -44,8 +44,8 @@ def block_costs(scenario: Scenario, parts: Parts) -> BlockCosts:
     gpus = numbers(lambda cluster: cluster.gpus, clusters)
     mtbf_s = mtbf_of_job(numbers(lambda found: found.mtbf_per_gpu_s, failures), gpus)
     step_time_s = numbers(lambda found: found.step_time_s, training)
-    # Faults of keys that no cost depends on are faults nevertheless: they leave no number either.
-    known = _known(parts.of("retention"), training)
+    # A fault of a key that no cost depends on is a fault nevertheless, and leaves no number either.
+    known = parts.known()
     cases = [
         ClosedCases(
             mtbf_s=mtbf_s + known,
@@ -140,10 +140,3 @@ def _of_saves(saves: Objects) -> dict[str, Floats]:
         "floor_s": np.where(in_flight > 1, np.maximum(floor_s, shared_s), floor_s),
     }
 
-
-def _known(*parts: Objects) -> Floats:
-    """Zero where all parts could be built, else nan."""
-    total = np.zeros(())
-    for part in parts:
-        total = total + numbers(lambda found: 0.0, part)
-    return total

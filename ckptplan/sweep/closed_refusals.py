@@ -1,0 +1,55 @@
+"""Points of a block that closed forms do not answer: why their scenario is refused, and rows put in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ckptplan.sweep.built import Parts
+from ckptplan.sweep.columns import Column, Labels, joined
+
+_SEVERAL = -2
+_NOTHING = Labels(np.array([-1], dtype=np.int32), ())
+
+
+def refusals(parts: Parts, shape: tuple[int, ...]) -> Labels:
+    """Why the scenario of each point is refused: a reason where there is only one, else none.
+
+    Of several reasons the first one by place in the spec is said, which the scenario of all values together shows.
+    """
+    names: dict[str, int] = {}
+    found = np.full(shape, -1, dtype=np.int32)
+    for texts in parts.refusals():
+        codes = [-1 if text is None else names.setdefault(text, len(names)) for text in texts.flat]
+        here = np.broadcast_to(np.array(codes, dtype=np.int32).reshape(texts.shape), shape)
+        both = (found != -1) & (here != -1) & (found != here)
+        found = np.where(both, _SEVERAL, np.where(found == -1, here, found)).astype(np.int32)
+    return Labels(np.where(found == _SEVERAL, -1, found).astype(np.int32).reshape(-1), tuple(names))
+
+
+def without_numbers(
+    columns: Mapping[str, Column], refused: Labels, naming: tuple[str, ...]
+) -> dict[str, Column]:
+    """Columns in which rows that are refused have neither numbers nor names, but those of ``naming``, and say why."""
+    rows = refused.codes >= 0
+    reasons = Labels(refused.codes[rows], refused.names)
+    return {
+        name: column if name in naming else replaced(column, reasons if name == "status" else _NOTHING, rows)
+        for name, column in columns.items()
+    }
+
+
+def replaced(column: Column, others: Column, rows: npt.NDArray[np.bool_]) -> Column:
+    """A column with some of its rows replaced."""
+    if not isinstance(column, Labels) or not isinstance(others, Labels):
+        found = np.array(column, dtype=np.float64)
+        found[rows] = np.nan if isinstance(others, Labels) else others
+        return found
+    both = joined([{"": column}, {"": others}])[""]
+    if not isinstance(both, Labels):
+        raise TypeError("texts put together are texts")
+    codes = both.codes[: len(column.codes)].copy()
+    codes[rows] = both.codes[len(column.codes) :]
+    return Labels(codes, both.names)

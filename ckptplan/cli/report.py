@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ckptplan.plan import Plan
     from ckptplan.plan.levers.record import Levers
     from ckptplan.plan.scale.scaling import Scaling
-    from ckptplan.render.page.content import Gathered, Input
+    from ckptplan.render.page.content import Gathered
+    from ckptplan.render.page.ground import Input
     from ckptplan.spec.reading import Spec
 
 _LONGEST_TITLE = 200
@@ -142,13 +143,17 @@ def _gathered(
     from ckptplan.cli.choices import with_strategies
     from ckptplan.cli.formats import defaults
     from ckptplan.plan import Unsure, plan
+    from ckptplan.plan.curve import goodput_curve
+    from ckptplan.plan.levers.ranking import levers
     from ckptplan.render.page.content import Gathered
+    from ckptplan.render.page.pictures import pictures
 
     scenario = with_strategies(loaded.scenario, strategies)
     unsure = Unsure(loaded.spreads, loaded.with_values) if loaded.spreads else None
     made = plan(scenario, intervals_s=intervals_s, gpu_hour_price=price, unsure=unsure)
     scaling, refused = _scaling(scenario, price)
-    levers = _levers(scenario, made, price)
+    changes = levers(scenario, gpu_hour_price=price)
+    goodputs = goodput_curve(scenario, made)
     return Gathered(
         plan=made,
         scenario=scenario,
@@ -157,9 +162,10 @@ def _gathered(
         warnings=tuple(problem.render() for problem in loaded.warnings),
         scaling=scaling,
         scale_refused=refused,
-        levers=levers,
-        pictures=None,
-        documents=_documents(loaded, made, levers),
+        levers=changes,
+        goodputs=goodputs,
+        pictures=pictures(made, goodputs, scaling, changes) if drawn else None,
+        documents=_documents(loaded, made, changes),
     )
 
 
@@ -173,12 +179,8 @@ def _scaling(scenario: Scenario, price: float | None) -> tuple[Scaling | None, s
         return None, str(error)
 
 
-def _levers(scenario: Scenario, made: Plan, price: float | None) -> Levers | None:
-    return None
-
-
 def _inputs(loaded: Spec) -> tuple[Input, ...]:
-    from ckptplan.render.page.content import Input
+    from ckptplan.render.page.ground import Input
 
     return tuple(Input(v.key, v.text, _si(v.si, v.unit), v.origin) for v in loaded.values)
 
@@ -188,13 +190,17 @@ def _si(value: object, unit: str) -> str:
     return "" if value is None or not unit else f"{value:.10g} {unit}"
 
 
-def _documents(loaded: Spec, made: Plan, levers: Levers | None) -> tuple[tuple[str, str], ...]:
+def _documents(loaded: Spec, made: Plan, changes: Levers) -> tuple[tuple[str, str], ...]:
     """The JSON of the commands that a report stands for."""
+    from ckptplan.render.lever_document import lever_document
     from ckptplan.render.plan_document import plan_document
     from ckptplan.render.sheet import to_json
 
     warnings = [problem.render() for problem in loaded.warnings]
-    return (("optimize", to_json(plan_document(made, loaded.si, warnings))),)
+    return (
+        ("optimize", to_json(plan_document(made, loaded.si, warnings))),
+        ("levers", to_json(lever_document(changes, loaded.si))),
+    )
 
 
 def _written(made: Gathered, chosen: PageFormat, title: str | None, date: str | None) -> str:

@@ -30,6 +30,7 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-extensions",
+    "--disable-breakpad",
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
@@ -56,6 +57,7 @@ class Chromium:
     """One browser process; ``tab`` gives a fresh tab."""
 
     def __init__(self, path: str, profile: Path) -> None:
+        self.path = path
         commands, self._out = os.pipe()
         self._in, answers = os.pipe()
         self._process = subprocess.Popen(
@@ -72,6 +74,7 @@ class Chromium:
         )
         os.close(commands)
         os.close(answers)
+        self.group = self._process.pid
         self._rest = b""
         self._number = 0
         self._events: deque[dict[str, Any]] = deque()
@@ -128,7 +131,6 @@ class Chromium:
             for event in self.events(session):
                 seen.append(event)
                 if event["method"] == method:
-                    self._events.extendleft([])  # what came after it stays queued
                     return seen
             self._events.append(self._read(end))
 
@@ -180,13 +182,14 @@ class Tab:
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", media=media, features=[theme])
 
-    def open(self, address: str) -> None:
-        """Load a page and note what happens."""
+    def open(self, address: str, *, scripts: bool = True) -> None:
+        """Load a page and note what happens; ``scripts`` says whether the tab can run any."""
         error = self.send("Page.navigate", url=address).get("errorText")
         if error:
             raise BrowserError(f"{address}: {error}")
         self._note(self._browser.wait_for(self._session, "Page.loadEventFired"))
-        self.settle()
+        if scripts:
+            self.settle()
 
     def settle(self) -> None:
         """Let the page do what it still wants to do: two frames drawn, and what was queued by then."""

@@ -46,10 +46,9 @@ class Table(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """One picture in two themes, as SVG elements; ``alternative`` states its numbers."""
+    """One picture in two themes, as SVG elements with a title and a description. Its numbers stand in a table too."""
 
     caption: str
-    alternative: str
     light: str
     dark: str
     kind: str = "picture"

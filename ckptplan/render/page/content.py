@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ckptplan import __version__
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import printable
+from ckptplan.plan.curve import GoodputCurve
 from ckptplan.plan.record import Plan
 from ckptplan.render.numbers import whole
-from ckptplan.render.page import findings, ground
+from ckptplan.render.page import changes, findings, ground
 from ckptplan.render.page.blocks import Block, Page, Points, Section
 
 if TYPE_CHECKING:
@@ -19,27 +20,19 @@ if TYPE_CHECKING:
     from ckptplan.render.page.pictures import Pictures
 
 
-class Input(NamedTuple):
-    """One value in force: as people read it, in its SI unit, and where it came from."""
-
-    key: str
-    text: str
-    si: str
-    origin: str
-
-
 class Gathered(NamedTuple):
     """What a report is made of; None for what was not computed, and ``scale_refused`` says why no sizes were."""
 
     plan: Plan
     scenario: Scenario
-    inputs: tuple[Input, ...]
+    inputs: tuple[ground.Input, ...]
     assumed: tuple[str, ...]  # values that the spec left to defaults and the plan depends on
     warnings: tuple[str, ...]
     scaling: Scaling | None
     scale_refused: str
-    levers: Levers | None
-    pictures: Pictures | None
+    levers: Levers
+    goodputs: GoodputCurve
+    pictures: Pictures | None  # None where there are to be none
     documents: tuple[tuple[str, str], ...]
 
 
@@ -60,8 +53,8 @@ def _sections(made: Gathered) -> Iterator[Section]:
     yield _section("warnings", "Warnings", _points((*made.warnings, *plan.warnings)))
     yield _section("breakdown", "Where every hour goes", findings.breakdown(plan, pictures))
     yield _section("strategies", "Strategies compared", findings.strategies(plan, made.scenario))
-    yield _section("curve", "Goodput against the interval", findings.curve(pictures))
-    yield _section("levers", "What to change", findings.levers(made.levers, pictures))
+    yield _section("curve", "Goodput against the interval", findings.curve(made.goodputs, pictures))
+    yield _section("levers", "What to change", changes.levers(made.levers, pictures))
     yield _section("tiers", "Tiers of storage", findings.tiers(plan))
     yield _section("classes", "Classes of failures", findings.classes(plan))
     yield _section("run", "To the end of the run", findings.run(plan))

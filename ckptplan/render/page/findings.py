@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
+from ckptplan.plan.curve import GoodputCurve
 from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render import class_report, plan_report, run_report, tier_report
 from ckptplan.render.numbers import hundredths, percent, seconds, whole
@@ -31,7 +32,11 @@ _SHARES = (
 )
 
 
-def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
+_NEAR = 0.15  # of goodput
+_POINTS = 13  # of a curve, in a table
+
+
+def answer(plan: Plan, levers: Levers) -> Iterator[Block]:
     """The number to type, what it yields, which strategy is best, what to do first; then all strategies in a line."""
     steps, interval_s = _typed(plan)
     number, more = seconds(interval_s), "of work between two saves"
@@ -44,8 +49,7 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
         compared = len(plan.optima()) + (plan.tiers is not None)
         items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))
     yield Numbers(tuple(items))
-    if levers is not None:
-        yield Text(printable(levers.first), kind="lead")
+    yield Text(printable(levers.first), kind="lead")
     yield Points(
         (
             *plan_report.answers(plan),
@@ -106,18 +110,35 @@ def _modes(scenario: Scenario) -> list[str]:
     return [f"{name}{'' if name == mode else f' ({mode})'}: {_MEANT[mode]}" for name, mode in named]
 
 
-def curve(pictures: Pictures | None) -> Iterator[Block]:
-    """How flat the optimum is."""
+def curve(goodputs: GoodputCurve, pictures: Pictures | None) -> Iterator[Block]:
+    """How flat the optimum is: a sentence, the picture, and some points of it."""
+    flat = goodputs.flat
+    if flat is not None:
+        low, high = seconds(flat.low_s), seconds(flat.high_s)
+        way = "tiers" if goodputs.best == TIERS else printable(goodputs.best)
+        yield Text(
+            f"With {way}, any interval from {low} to {high} yields within {100 * flat.points:g} points of the best."
+        )
     if pictures is not None:
         yield pictures.curve
+    columns = [Column("interval_s", "interval", seconds)]
+    columns += [Column(line.strategy, f"{printable(line.strategy)} %", _finite) for line in goodputs.lines]
+    places = _places(goodputs)
+    rows = tuple((goodputs.interval_s[i], *(line.goodput[i] for line in goodputs.lines)) for i in places)
+    yield table(Sheet(tuple(columns), rows), "Goodput at intervals around the best ones (-: the flush takes longer)")
 
 
-def levers(found: Levers | None, pictures: Pictures | None) -> Iterator[Block]:
-    """The ranking of changes."""
-    if found is not None:
-        yield Text(printable(found.first))
-        if pictures is not None and pictures.tornado is not None:
-            yield pictures.tornado
+def _places(goodputs: GoodputCurve) -> list[int]:
+    """Points of the curve, evenly spread over what is not far below the best, and as many as a table can have."""
+    import numpy as np
+
+    values = np.nan_to_num(np.array([line.goodput for line in goodputs.lines]), nan=-1.0)
+    near = np.flatnonzero(np.any(values >= values.max() - _NEAR, axis=0))
+    return [int(place) for place in np.unique(np.linspace(near[0], near[-1], _POINTS).round())]
+
+
+def _finite(value: float) -> str:
+    return "-" if value != value else hundredths(float(value))  # noqa: PLR0124 - nan
 
 
 def tiers(plan: Plan) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
@@ -17,8 +17,15 @@ from ckptplan.render.page.blocks import Block, Formula, Points, Text, table
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_size
 
-if TYPE_CHECKING:
-    from ckptplan.render.page.content import Input
+
+class Input(NamedTuple):
+    """One value in force: as people read it, in its SI unit, and where it came from."""
+
+    key: str
+    text: str
+    si: str
+    origin: str
+
 
 _INPUTS = (
     Column("key", "key", printable, right=False),

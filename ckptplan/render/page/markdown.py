@@ -1,4 +1,4 @@
-"""The report as GitHub Markdown, for pull requests and wikis: the same content, its pictures as their texts."""
+"""The report as GitHub Markdown, for pull requests and wikis: the same content without its pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ckptplan.render.page.blocks import Block, Formula, Numbers, Page, Picture, 
 
 # Between these and what follows stands an empty comment: a mention would notify somebody, and a reference or a link
 # would leave a trace in another place, which no backslash prevents.
-_REACHES_OUT = re.compile(r"[@#]|://|www\.|GH-", re.IGNORECASE)
+_REACHES_OUT = re.compile(r"[@#]|://|\bwww\.|\bgh-(?=\d)", re.IGNORECASE)
 _MARKS = re.compile(r"([\\`*_{}\[\]|~])")
 _OPENS_BLOCK = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))")
 _EMOJI = re.compile(r":(?=[a-z0-9+\-\\_]+:)")
@@ -56,7 +56,7 @@ def _block(block: Block) -> Iterator[str]:
         case Table():
             yield from _table(block)
         case Picture():
-            yield f"{escaped(block.caption)}: {escaped(block.alternative)}"
+            return  # a table beside it has its numbers
         case Formula():
             yield from _formula(block)
 

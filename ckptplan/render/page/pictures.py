@@ -1,8 +1,23 @@
-"""The pictures of a report, each in both themes, with a text instead of it."""
+"""The pictures of a report, each in both themes; each SVG holds a text that says what it shows."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckptplan.errors import InputError
+from ckptplan.plan.curve import GoodputCurve
+from ckptplan.plan.record import Plan
 from ckptplan.render.page.blocks import Picture
+from ckptplan.render.plots import breakdown, curve
+from ckptplan.render.plots.scale import scale_figure
+from ckptplan.render.plots.style import THEMES, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ckptplan.plan.levers.record import Levers
+    from ckptplan.plan.scale.scaling import Scaling
 
 
 class Pictures(NamedTuple):
@@ -10,5 +25,43 @@ class Pictures(NamedTuple):
 
     breakdown: Picture
     curve: Picture
-    scale: Picture | None
-    tornado: Picture | None
+    scale: Picture | None = None
+    tornado: Picture | None = None
+
+
+def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers: Levers) -> Pictures:
+    """The pictures of a plan.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    _refuse_without_matplotlib()
+    return Pictures(
+        _picture(
+            lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses of an hour, and to what"
+        ),
+        _picture(
+            lambda theme: curve.curve_figure(plan, goodputs, theme), "Goodput by the interval, on a logarithmic axis"
+        ),
+        None
+        if scaling is None
+        else _picture(lambda theme: scale_figure(scaling, theme), "Goodput and useful GPUs by the number of GPUs"),
+    )
+
+
+def _picture(draw: Callable[[Theme], Figure], caption: str) -> Picture:
+    from ckptplan.render.plots.saving import svg_text
+
+    return Picture(caption, svg_text(draw(THEMES["light"])), svg_text(draw(THEMES["dark"])))
+
+
+def _refuse_without_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            "the pictures of a report are drawn with matplotlib, which is not installed",
+            hint="pip install '.[report]' from the source tree; --format md needs neither jinja2 nor matplotlib",
+        ) from error

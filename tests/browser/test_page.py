@@ -1,0 +1,229 @@
+"""The report in a real browser: nothing but the file itself, readable in every light and width, by everybody."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ckptplan.load import shipped_configs
+from tests.browser.cells import CONTRASTS, TABLES
+from tests.browser.chromium import Chromium
+from tests.browser.conftest import Report
+from tests.cli.harness import ckptplan
+
+SAMPLES = ("llama3-405b", "spectrum-16384", "one_tier")
+LEAST_CONTRAST = 4.5  # WCAG 2.2, criterion 1.4.3
+
+
+@pytest.mark.parametrize("name", [config.name for config in shipped_configs()])
+def test_every_shipped_config_renders_without_complaint(browser: Chromium, report: Report, name: str) -> None:
+    """No message of the console, no exception, no dialog, no request but for the file itself."""
+    path = report(name)
+    with browser.tab() as tab:
+        tab.open(path.as_uri())
+        assert tab.complaints == []
+        assert tab.requests == [path.as_uri()]
+        assert tab.ask("document.querySelectorAll('h2').length") >= 10
+
+
+def test_a_server_sees_one_request(browser: Chromium, report: Report) -> None:
+    """Served over HTTP, the page asks for nothing more: no script, font, icon or picture."""
+    with _served(report("llama3-405b")) as (address, asked), browser.tab() as tab:
+        tab.open(address)
+        tab.settle()
+        assert asked == ["/report.html"]
+        assert [url for url in tab.requests if not url.startswith("data:")] == [address]
+        assert tab.complaints == []
+
+
+def test_nothing_can_be_loaded_or_run(browser: Chromium, report: Report) -> None:
+    """The policy of the page refuses scripts and requests, even if somebody managed to bring them in."""
+    with _served(report("llama3-405b")) as (address, asked), browser.tab() as tab:
+        tab.open(address)
+        tab.ask(
+            "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.ran = 1'}))"
+        )
+        assert tab.ask("window.ran === undefined")
+        assert tab.ask("fetch('/elsewhere').then(() => 'loaded', () => 'refused')") == "refused"
+        tab.settle()
+        assert asked == ["/report.html"]
+
+
+def test_it_works_without_scripts(browser: Chromium, report: Report) -> None:
+    """With JavaScript switched off it looks the same, to the last pixel."""
+    path = report("llama3-405b")
+    seen = []
+    for off in (False, True):
+        with browser.tab() as tab:
+            tab.send("Emulation.setScriptExecutionDisabled", value=off)
+            tab.open(path.as_uri(), scripts=not off)
+            seen.append(tab.screenshot())
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_text_stands_out_from_its_ground(browser: Chromium, report: Report, name: str, dark: bool) -> None:
+    """Contrast of the computed colours is at least 4.5 to 1, with all that is folded opened."""
+    with browser.tab(dark=dark) as tab:
+        tab.open(report(name, "--interval", "1h").as_uri())
+        tab.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found = tab.ask(CONTRASTS)
+        assert len(found) > 200
+        assert found[0][0] >= LEAST_CONTRAST, found[:5]
+        ground = tab.ask("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") is not dark
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "tiers"])
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_page_never_scrolls_sideways(browser: Chromium, report: Report, name: str, width: int) -> None:
+    """On a phone wide tables scroll inside their own box, however long a name is."""
+    with browser.tab(width=width) as tab:
+        tab.open(report(name, "--title", "x" * 200).as_uri())
+        tab.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert tab.ask("document.documentElement.scrollWidth") == width
+        tab.ask("scrollTo(500, 0)")
+        assert tab.ask("scrollX") == 0
+        boxes = "[...document.querySelectorAll('.scroll')]"
+        assert tab.ask(f"{boxes}.every(box => box.getBoundingClientRect().right <= innerWidth)")
+        assert tab.ask(f"{boxes}.some(box => box.scrollWidth > box.clientWidth)") or width == 1280
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_headings_are_in_order(browser: Chromium, report: Report, name: str) -> None:
+    """One heading of the first level, and none that skips a level."""
+    with browser.tab() as tab:
+        tab.open(report(name).as_uri())
+        levels = [_property(node, "level") for node in tab.tree() if node["role"]["value"] == "heading"]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_landmarks_tables_and_pictures_have_names(browser: Chromium, report: Report, name: str) -> None:
+    """What a screen reader lists: banner, navigation, main, footer, named tables with headers both ways."""
+    with browser.tab() as tab:
+        tab.open(report(name).as_uri())
+        nodes = tab.tree()
+        tables = tab.ask(TABLES)
+        assert tab.ask("document.documentElement.lang") == "en"
+    by_role: dict[str, list[str]] = {}
+    for node in nodes:
+        by_role.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
+    for role in ("banner", "navigation", "main", "contentinfo"):
+        assert len(by_role[role]) == 1, role
+    assert all(by_role["region"])
+    assert all(by_role["table"])
+    assert len(by_role["columnheader"]) >= sum(len(table["heads"]) for table in tables if table["heads"]) / 2
+    assert len(by_role["rowheader"]) > len(tables)
+    for alternative in by_role.get("image", []) + by_role.get("graphics-document", []):
+        assert any(letter.isdigit() for letter in alternative), alternative
+
+
+def test_every_cell_has_a_header_both_ways(browser: Chromium, report: Report) -> None:
+    """In the mark-up: a scope on each header, a caption on each table, a title on each column."""
+    with browser.tab() as tab:
+        tab.open(report("spectrum-16384").as_uri())
+        assert tab.ask("[...document.querySelectorAll('th')].every(one => ['col', 'row'].includes(one.scope))")
+        assert tab.ask("[...document.querySelectorAll('tbody tr')].every(row => row.cells[0].scope === 'row')")
+        assert all(table["caption"].strip() and all(table["heads"]) for table in tab.ask(TABLES))
+        assert tab.ask("new Set([...document.querySelectorAll('[id]')].map(one => one.id)).size") == tab.ask(
+            "document.querySelectorAll('[id]').length"
+        )
+
+
+def test_the_keyboard_finds_its_way(browser: Chromium, report: Report) -> None:
+    """The first stop skips to the report; every stop is outlined and in view."""
+    with browser.tab() as tab:
+        tab.open(report("llama3-405b").as_uri())
+        for stop in range(12):
+            for kind in ("keyDown", "keyUp"):
+                tab.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            outline = tab.ask("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline == "solid", tab.ask("document.activeElement.outerHTML")
+            assert tab.ask("document.activeElement.getBoundingClientRect().left") >= 0
+            if stop == 0:
+                assert tab.ask("document.activeElement.getAttribute('href')") == "#main"
+        assert tab.ask("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))")
+
+
+@pytest.mark.parametrize("name", ["llama3-405b", "spectrum-16384", "one_tier"])
+def test_the_json_is_that_of_optimize(browser: Chromium, report: Report, name: str) -> None:
+    """The browser parses the embedded document, and it is what the command prints, to the last digit."""
+    path = report(name, "--interval", "1h")
+    with browser.tab() as tab:
+        tab.open(path.as_uri())
+        text = tab.ask("document.getElementById('ckptplan-optimize').textContent")
+        assert tab.ask("JSON.parse(document.getElementById('ckptplan-optimize').textContent).schema")
+    spec = name if name != "one_tier" else str(path.parent / "one_tier.yaml")
+    assert json.loads(text) == json.loads(ckptplan("optimize", spec, "--interval", "1h", "--format", "json").out)
+
+
+def test_closing_the_browser_leaves_no_process(tmp_path: Path, browser: Chromium) -> None:
+    """None of its processes is left, whatever it started."""
+    profile = tmp_path / "profile"
+    other = Chromium(browser.path, profile)
+    with other.tab() as tab:
+        assert tab.ask("1 + 1") == 2
+    assert len(_processes(str(profile))) > 1
+    other.close()
+    assert _processes(str(profile)) == []
+
+
+def _processes(profile: str) -> list[str]:
+    """Command lines that name a profile; those of processes that have ended are empty."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(path.read_bytes().decode(errors="replace"))
+    return [line for line in lines if profile in line]
+
+
+def _property(node: dict, name: str) -> int:
+    return next(one["value"]["value"] for one in node["properties"] if one["name"] == name)
+
+
+@contextmanager
+def _served(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The report on a web server of this machine, and what was asked of it."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """Answer everything, so that nothing is missed."""
+            asked.append(self.path)
+            body = path.read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/report.html", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_the_installed_command_writes_the_same_file(report: Report, tmp_path: Path) -> None:
+    """Another process, another time: the same bytes."""
+    again = tmp_path / "again.html"
+    assert ckptplan("report", "llama3-405b", "-o", str(again)).code == 0
+    assert again.read_bytes() == report("llama3-405b").read_bytes()

@@ -1,0 +1,213 @@
+"""``ckptplan report``: one file to send, the same bytes at every run, and clear errors for every option."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from ckptplan.load import shipped_configs
+from tests.cli.harness import Tell, ckptplan
+from tests.render.page import hostile
+
+_DATA = re.compile(r'<script type="application/json" id="ckptplan-(\w+)">\n(.*?)</script>', re.DOTALL)
+
+
+def _embedded(page: str) -> dict[str, dict]:
+    return {name: json.loads(text) for name, text in _DATA.findall(page)}
+
+
+@pytest.mark.parametrize("name", [c.name for c in shipped_configs() if c.name != "spectrum-16384"])
+def test_every_shipped_config_has_a_report(tell: Tell, name: str) -> None:
+    """As HTML and as Markdown, with the answer of optimize in both."""
+    plain = json.loads(tell("optimize", name, "--format", "json").out)
+    page = tell("report", name)
+    assert page.code == 0, page.err
+    assert _embedded(page.out)["optimize"] == plain
+    text = tell("report", name, "--format", "md")
+    goodput = f"{100 * plain['best']['goodput']:.2f} %"
+    assert text.code == 0
+    assert f"Goodput: {goodput}" in text.out
+    assert f"<strong>{goodput}</strong>" in page.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--interval", "1h", "--gpu-hour-price", "2.5"),
+        ("--strategy", "synchronous"),
+        ("--set", "cluster.gpus=8192", "--set", "name=other", "--interval", "10 min", "--interval", "20 min"),
+    ],
+)
+def test_embedded_documents_are_those_of_the_commands(tell: Tell, options: tuple[str, ...]) -> None:
+    """Whatever is asked: the JSON inside is what optimize and levers print for the same."""
+    inside = _embedded(tell("report", "llama3-405b", *options).out)
+    assert inside["optimize"] == json.loads(tell("optimize", "llama3-405b", *options, "--format", "json").out)
+    taken = [part for part in _pairs(options) if part[0] != "--interval"]
+    words = [word for pair in taken for word in pair]
+    assert inside["levers"] == json.loads(tell("levers", "llama3-405b", *words, "--format", "json").out)
+
+
+def _pairs(options: tuple[str, ...]) -> list[tuple[str, str]]:
+    return list(zip(options[::2], options[1::2], strict=True))
+
+
+def test_a_price_alone_is_worth_something(tell: Tell) -> None:
+    """Unlike optimize, a report needs no given interval for a price: it prices levers and sizes."""
+    said = tell("report", "llama3-405b", "--gpu-hour-price", "2.5", "--format", "md")
+    assert said.code == 0
+    assert "| money |" in said.out
+
+
+def test_reruns_are_byte_identical(tell: Tell, tmp_path: Path) -> None:
+    """To a file, again to a file and to a pipe, in this process and in another: the same bytes."""
+    first, second = tmp_path / "a.html", tmp_path / "b.html"
+    for path in (first, second):
+        assert tell("report", "llama3-70b", "-o", str(path)).code == 0
+    other = ckptplan("report", "llama3-70b", env={"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"})
+    assert first.read_bytes() == second.read_bytes() == other.out.encode()
+
+
+def test_a_page_is_ascii_and_asks_for_nothing(tell: Tell) -> None:
+    """No letter that a mail program could spoil, no address to load from, no script but data."""
+    page = tell("report", "llama3-405b").out
+    assert page.isascii()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "default-src 'none'" in page
+    assert re.findall(r"<script(?! type=\"application/json\")", page) == []
+    addresses = {address for address in re.findall(r"""(?:href|src)=["']([^"']*)""", page) if address[:1] != "#"}
+    assert addresses == {"data:,"}
+    assert set(re.findall(r"https?://[^\s\"<]+", page)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+
+
+def test_a_date_is_printed_only_if_given(tell: Tell) -> None:
+    """By default no date stands in the file."""
+    made = "Made by ckptplan"
+    assert re.search(rf"{made} [0-9.a-z]+\.", tell("report", "tinyllama-16").out)
+    dated = tell("report", "tinyllama-16", "--date", "2026-11-30", "--format", "md").out
+    assert re.search(rf"{made} [0-9.a-z]+ on 2026-11-30\.", dated)
+
+
+def test_the_ending_of_the_file_says_the_format(tell: Tell, tmp_path: Path) -> None:
+    """FILE.md is Markdown and FILE.html is HTML, unless --format says so itself."""
+    for name, start in (("a.md", "# "), ("a.html", "<!DOCTYPE"), ("a", "<!DOCTYPE")):
+        assert tell("report", "tinyllama-16", "-o", str(tmp_path / name)).code == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    same = tell("report", "tinyllama-16", "-f", "markdown").out
+    assert same == (tmp_path / "a.md").read_text(encoding="utf-8")
+
+
+def test_hostile_names_leave_no_mark_up(tell: Tell, tmp_path: Path) -> None:
+    """In neither format does a name of a spec open an element."""
+    for text in (hostile.one_tier(), hostile.tiers()):
+        path = tmp_path / "run.yaml"
+        path.write_text(text, encoding="utf-8")
+        page = tell("report", str(path)).out
+        for tag in ("<img", "<iframe", "<math", "<svg onload", "<script>", "<a href=j", "<link rel=stylesheet"):
+            assert tag not in page
+        text_of = tell("report", str(path), "--format", "md").out
+        assert set(re.findall(r"<[^>]*>", text_of)) <= _OWN_TAGS
+
+
+_OWN_TAGS = {"<!-- -->", "<span>", "</span>", "<details>", "</details>", "<summary>", "</summary>"}
+
+
+def test_warnings_are_in_the_report_and_on_standard_error(tell: Tell, tmp_path: Path) -> None:
+    """Who is sent the file sees what the sender saw."""
+    path = tmp_path / "run.yaml"
+    path.write_text(hostile.one_tier(), encoding="utf-8")
+    said = tell("report", str(path), "--format", "md")
+    assert "warning: the ledger holds no optimizer state" in said.err
+    assert "## Warnings" in said.out
+    assert "the ledger holds no optimizer state" in said.out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--interval", "nonsense"), 2, "--interval nonsense"),
+        (("--interval", "0 s"), 2, "not between zero"),
+        (("--interval", "nan s"), 2, "--interval"),
+        (("--strategy", "synchronus"), 2, "did you mean synchronous?"),
+        (("--set", "cluster.gpu=5"), 1, "cluster.gpu"),
+        (("--set", "cluster.gpus=no"), 1, "cluster.gpus"),
+        (("--gpu-hour-price", "-1"), 2, "--gpu-hour-price"),
+        (("--gpu-hour-price", "nan"), 2, "not a finite number"),
+        (("--gpu-hour-price", "inf"), 2, "not a finite number"),
+        (("--gpu-hour-price", "2,5"), 2, "--gpu-hour-price"),
+        (("--title", ""), 2, "--title is empty"),
+        (("--title", " \t"), 2, "--title is empty"),
+        (("--title", "x" * 201), 2, "201 characters"),
+        (("--date", "today"), 2, "write for example 2026-01-31"),
+        (("--date", "2026-02-30"), 2, "not a date"),
+        (("--date", "20260130"), 2, "not a date"),
+        (("--date", "2026-W05-1"), 2, "not a date"),
+        (("--date", "<b>"), 2, "not a date"),
+        (("--format", "pdf"), 2, "'pdf'"),
+        (("--format", "md", "-o", "x.html"), 2, "promises the other format"),
+        (("--format", "html", "-o", "x.md"), 2, "promises the other format"),
+        (("-o", "x.pdf"), 2, "a browser prints the HTML as PDF"),
+        (("-o", "nowhere/x.html"), 1, "cannot write"),
+        (("-o", "."), 1, "it is a directory"),
+        (("--frmat", "md"), 2, "--frmat"),
+        (("another",), 2, "another"),
+    ],
+)
+def test_bad_input_of_every_option(
+    tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int, said: str
+) -> None:
+    """One clear error, no output, nothing written."""
+    monkeypatch.chdir(tmp_path)
+    told = tell("report", "llama3-405b", *options)
+    assert told.code == code, told.err
+    assert said in told.err
+    assert "Traceback" not in told.err
+    assert told.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spec_that_is_missing_or_would_be_overwritten(tell: Tell, tmp_path: Path) -> None:
+    """The same errors as those of optimize."""
+    path = tmp_path / "run.html"
+    path.write_text(hostile.one_tier(), encoding="utf-8")
+    assert "would overwrite an input" in tell("report", str(path), "-o", str(path)).err
+    assert path.read_text(encoding="utf-8") == hostile.one_tier()
+    assert "no such file" in tell("report", str(tmp_path / "none.yaml")).err
+
+
+def test_html_is_not_for_a_terminal(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard output may be a pipe; a terminal is told what to write instead, and shows Markdown."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    told = tell("report", "tinyllama-16")
+    assert told.code == 2
+    assert "add -o report.html, or --format md" in told.err
+    assert tell("report", "tinyllama-16", "--format", "md").code == 0
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
+def test_a_missing_library_is_one_clear_error(tell: Tell, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """HTML needs jinja2 and matplotlib, and says what to install; Markdown needs neither."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    told = tell("report", "tinyllama-16")
+    assert told.code == 1
+    assert missing in told.err
+    assert "pip install '.[report]'" in told.err
+    assert told.out == ""
+    assert tell("report", "tinyllama-16", "--format", "md").code == 0
+
+
+def test_markdown_loads_neither_templates_nor_plots() -> None:
+    """A report as Markdown starts as fast as optimize does."""
+    code = (
+        "import sys; from ckptplan.cli.edge import run; run(['report', 'tinyllama-16', '--format', 'md']);"
+        "sys.exit(any(name in sys.modules for name in ('jinja2', 'matplotlib')))"
+    )
+    import subprocess
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -23,6 +23,7 @@ HELP_PAGES = (
     "optimize",
     "simulate",
     "levers",
+    "report",
     "scale",
     "sweep",
     "compare",

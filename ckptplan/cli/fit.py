@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from ckptplan.cli.options import Format, FormatOption, OutputOption
+from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
 from ckptplan.cli.record_options import (
     AccountOption,
     ColumnOption,
@@ -34,12 +37,17 @@ from ckptplan.cli.record_options import (
 from ckptplan.errors import UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ckptplan.fit.counting import Counting
+    from ckptplan.fit.fitting import Fitted
     from ckptplan.fit.record import Outcome
     from ckptplan.render.fit_report import FitPage
+    from ckptplan.render.plots.style import Theme
 
 
 def fit(
+    context: typer.Context,
     records: RecordsArgument,
     reader: ReaderOption = None,
     tz: ZoneOption = None,
@@ -65,6 +73,8 @@ def fit(
     level: LevelOption = "95%",
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b
     ckptplan fit sacct.txt --gpus 16384
@@ -82,6 +92,7 @@ def fit(
     from ckptplan.render.fit_report import FitPage
 
     refuse_overwriting(output, records)
+    picture = plot_to(context, plot, output=output, inputs=records)
     counting = _counting(per, count, merge, recent, recorded_gpus, gpus_per_node, nodes, level)
     keys = {
         "format": reader,
@@ -102,6 +113,13 @@ def fit(
     fitted, found = _fitted(records, {key: value for key, value in keys.items() if value is not None}, counting)
     emit(_as(format_, FitPage(fitted, found, gpus, block(found, gpus)), output), output)
     warn(found.warnings)
+    draw(picture, lambda colours: _figure(fitted, colours))
+
+
+def _figure(fitted: Fitted, theme: Theme) -> Figure:
+    from ckptplan.render.plots.survival import survival_figure
+
+    return survival_figure(fitted, theme)
 
 
 def _fitted(records: list[str], keys: dict[str, Any], counting: Counting) -> tuple[Any, Any]:

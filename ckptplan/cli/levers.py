@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ckptplan.cli.lever_options import ChangeOption, LeverPriceOption
 from ckptplan.cli.options import (
     Format,
@@ -14,13 +16,18 @@ from ckptplan.cli.options import (
     SpecArgument,
     StrategyOption,
 )
+from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ckptplan.plan.levers.record import Levers
+    from ckptplan.render.plots.style import Theme
     from ckptplan.spec.reading import Spec
 
 
 def levers(
+    context: typer.Context,
     spec: SpecArgument,
     change: ChangeOption = None,
     gpu_hour_price: LeverPriceOption = None,
@@ -28,6 +35,8 @@ def levers(
     set_: SetOption = None,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b
     ckptplan levers llama3-405b
@@ -47,6 +56,7 @@ def levers(
     from ckptplan.plan.levers.ranking import levers as levers_of
 
     refuse_overwriting(output, [spec])
+    picture = plot_to(context, plot, output=output, inputs=[spec])
     finite(gpu_hour_price, "--gpu-hour-price")
     written = changes(change or [])
     data, file = bytes_of(spec)
@@ -68,6 +78,13 @@ def levers(
     )
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.warnings])
+    draw(picture, lambda colours: _figure(made, colours), loaded.named)
+
+
+def _figure(made: Levers, theme: Theme) -> Figure:
+    from ckptplan.render.plots.tornado import tornado_figure
+
+    return tornado_figure(made, theme)
 
 
 def _as(format_: Format, made: Levers, loaded: Spec, output: Path | None) -> str:

@@ -28,6 +28,7 @@ from ckptplan.cli.options import (
     TrainerOption,
     VerifyOption,
 )
+from ckptplan.cli.plot_option import Plot, PlotOption, ThemeName, ThemeOption, plot_to
 from ckptplan.errors import CheckFailed, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def optimize(
     quiet: QuietOption = False,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b
     ckptplan optimize llama3-405b
@@ -69,6 +72,9 @@ def optimize(
 
     _refuse_what_would_be_ignored(context, quiet=quiet, trainer=trainer)
     refuse_overwriting(output, specs)
+    picture = plot_to(context, plot, output=output, inputs=specs)
+    if picture is not None and len(specs) > 1:
+        raise UsageError(f"--plot draws one spec, and {len(specs)} are given", hint="plot them one by one")
     finite(gpu_hour_price, "--gpu-hour-price")
     finite(fail_under, "--fail-under")
     plans = _plan_all(
@@ -93,7 +99,19 @@ def optimize(
     emit(text, output)
     for spec, plan in plans:
         warn([*spec.warnings, *plan.warnings, *_unanswered(plan, quiet=quiet, priced=gpu_hour_price is not None)])
+    if picture is not None:
+        _draw(picture, *plans[0], strategy)
     _check(plans, fail_under)
+
+
+def _draw(picture: Plot, spec: Spec, plan: Plan, strategies: list[str] | None) -> None:
+    from ckptplan.cli.choices import with_strategies
+    from ckptplan.cli.plot_option import draw
+    from ckptplan.plan.curve import goodput_curve
+    from ckptplan.render.plots.optimize import optimize_figure
+
+    curve = goodput_curve(with_strategies(spec.scenario, strategies), plan)
+    draw(picture, lambda theme: optimize_figure(plan, curve, theme), spec.named)
 
 
 def _settings(plans: list[tuple[Spec, Plan]], trainer: str, keep: int) -> str:

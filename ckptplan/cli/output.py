@@ -43,11 +43,11 @@ def text_as(
     return to_json(document()) if format_ is Format.JSON else to_csv(sheets())
 
 
-def refuse_overwriting(output: Path | None, inputs: Iterable[str]) -> None:
+def refuse_overwriting(output: Path | None, inputs: Iterable[str], option: str = "-o") -> None:
     """A result must not replace what it was made from: a spec, a record, or a file that a spec names."""
     for name in inputs:
         if output is not None and name != "-" and _is_same(output, Path(name)):
-            raise UsageError(f"-o {output} would overwrite an input", hint="give another file with -o")
+            raise UsageError(f"{option} {output} would overwrite an input", hint=f"give another file with {option}")
 
 
 def _is_same(output: Path, source: Path) -> bool:
@@ -64,18 +64,19 @@ def emit(text: str, output: Path | None) -> None:
         sys.stdout.flush()  # the answer stands before the warnings, also where both go to one place
         return
     try:
-        _replace(output, text)
+        replace(output, text.encode())
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot write {output}: {reason}", hint="give another file with -o") from error
 
 
-def _replace(output: Path, text: str) -> None:
+def replace(output: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all."""
     if output.exists() and not output.is_file():
         # A device or a pipe (/dev/stdout) cannot be replaced: it is written to.
         if output.is_dir():
             raise IsADirectoryError(21, "it is a directory")
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(data)
         return
     import tempfile
 
@@ -83,8 +84,8 @@ def _replace(output: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     aside = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
         aside.replace(target)
     except BaseException:

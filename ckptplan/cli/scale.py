@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ckptplan.cli.options import (
     EnergyOption,
     Format,
@@ -17,14 +19,19 @@ from ckptplan.cli.options import (
     StrategyOption,
     WorthOption,
 )
+from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
 from ckptplan.errors import UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ckptplan.plan.scale.scaling import Scaling
+    from ckptplan.render.plots.style import Theme
     from ckptplan.spec.reading import Spec
 
 
 def scale(
+    context: typer.Context,
     spec: SpecArgument,
     gpus: ScaleGpusOption = None,
     strategy: StrategyOption = None,
@@ -34,6 +41,8 @@ def scale(
     set_: SetOption = None,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b
     ckptplan scale llama3-405b
@@ -49,6 +58,7 @@ def scale(
     from ckptplan.plan.scale.scaling import scaling
 
     refuse_overwriting(output, [spec])
+    picture = plot_to(context, plot, output=output, inputs=[spec])
     _refuse_half_a_question(gpu_hour_price, useful_hour_worth)
     counts = scales(gpus)
     loaded = load(spec, sets=set_ or [])
@@ -62,6 +72,13 @@ def scale(
     )
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.warnings])
+    draw(picture, lambda colours: _figure(made, colours), loaded.named)
+
+
+def _figure(made: Scaling, theme: Theme) -> Figure:
+    from ckptplan.render.plots.scale import scale_figure
+
+    return scale_figure(made, theme)
 
 
 def _refuse_half_a_question(price: float | None, worth: float | None) -> None:

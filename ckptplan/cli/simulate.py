@@ -26,13 +26,17 @@ from ckptplan.cli.options import (
     SpecArgument,
     StrictOption,
 )
+from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
 from ckptplan.errors import InputError, UsageError
 
 _MOST_RUNS = 10_000_000
 _SPECTRUM = "failures.classes, storage.tiers, verification or spares"
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ckptplan.plan.simulation import Simulation
+    from ckptplan.render.plots.style import Theme
     from ckptplan.spec.reading import Spec
 
 
@@ -52,6 +56,8 @@ def simulate(
     set_: SetOption = None,
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b
     ckptplan simulate llama3-405b
@@ -65,12 +71,15 @@ def simulate(
     from ckptplan.load import load
     from ckptplan.plan.simulation import simulate_plan
 
-    refuse_overwriting(output, [spec, *([str(replay)] if replay else [])])
+    inputs = [spec, *([str(replay)] if replay else [])]
+    refuse_overwriting(output, inputs)
+    picture = plot_to(context, plot, output=output, inputs=inputs)
     wanted = _share(precision)
     _refuse_what_would_be_ignored(
         two_intervals=interval is not None and steps is not None,
         resampled_nothing=resample and replay is None,
         one_run_counted=replay is not None and not resample and (wanted is not None or typed(context, "runs")),
+        one_run_drawn=picture is not None and (runs == 1 or (replay is not None and not resample)),
     )
     loaded = load(spec, sets=set_ or [])
     refuse_overwriting(output, loaded.named)
@@ -95,9 +104,18 @@ def simulate(
         )
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.notes, *_unmet(made, wanted), *_record_notes(loaded, made, gaps, resample=resample)])
+    draw(picture, lambda colours: _figure(made, colours), loaded.named)
 
 
-def _refuse_what_would_be_ignored(*, two_intervals: bool, resampled_nothing: bool, one_run_counted: bool) -> None:
+def _figure(made: Simulation, theme: Theme) -> Figure:
+    from ckptplan.render.plots.simulation import simulation_figure
+
+    return simulation_figure(made, theme)
+
+
+def _refuse_what_would_be_ignored(
+    *, two_intervals: bool, resampled_nothing: bool, one_run_counted: bool, one_run_drawn: bool
+) -> None:
     if two_intervals:
         raise UsageError("--interval and --steps exclude each other", hint="give one of them")
     if resampled_nothing:
@@ -105,6 +123,10 @@ def _refuse_what_would_be_ignored(*, two_intervals: bool, resampled_nothing: boo
     if one_run_counted:
         raise UsageError(
             "--runs and --precision do nothing with a record in its order, which is one run", hint="add --resample"
+        )
+    if one_run_drawn:
+        raise UsageError(
+            "--plot draws the distribution of several runs, and there is one", hint="raise --runs, or add --resample"
         )
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_GAP = 0.12  # between labels of a row, and between a label and the mark of another [inch]
+_GAP = 0.12  # between labels of a row [inch]
+_BESIDE, _CLEAR = 0.06, 0.02  # from a mark to a label beside it, and to one that is not to lie on it [inch]
 
 
 class Flag(NamedTuple):
@@ -40,19 +41,33 @@ def rows_of(flags: Sequence[Flag], span: tuple[float, float], place: Rect, *, lo
 
     ``span`` are the ends of the axis, ``place`` is where the axes are. [inch]
     """
-    found: list[Placed] = []
+    wanted = []
     for flag in sorted(flags, key=lambda one: one.at):
-        x = place.left + position(flag.at, span, log=log) * place.width
         text = shortened(flag.text, PAGE - 2.0 * EDGE, SMALL)
-        found.append(_placed(flag._replace(text=text), x, found))
-    return found
+        wanted.append((flag._replace(text=text), place.left + position(flag.at, span, log=log) * place.width))
+    found: list[Placed] = []
+    for sides, flag, x in sorted(((_sides(n, wanted), *one) for n, one in enumerate(wanted)), key=lambda one: one[0]):
+        found.append(_placed(flag, x, sides, found))
+    return sorted(found, key=lambda one: one.x)
 
 
-def _placed(flag: Flag, x: float, others: Sequence[Placed]) -> Placed:
-    """The lowest row in which the label fits over its mark, to the left of it or to the right."""
+def _sides(number: int, wanted: Sequence[tuple[Flag, float]]) -> tuple[bool, bool, int]:
+    """Whether both sides of a mark are taken by others that are near, and the right one; what stands free comes first."""
+    flag, x = wanted[number]
+    reach = width(flag.text, SMALL) + _GAP
+    left = number > 0 and x - wanted[number - 1][1] < reach
+    right = number + 1 < len(wanted) and wanted[number + 1][1] - x < reach
+    return left and right, right, number
+
+
+def _placed(flag: Flag, x: float, sides: tuple[bool, bool, int], others: Sequence[Placed]) -> Placed:
+    """The lowest row in which the label fits over its mark, or beside it on the side that is free."""
     wide = width(flag.text, SMALL)
-    starts = [min(max(x - share * wide, EDGE), PAGE - EDGE - wide) for share in (0.5, 1.0, 0.0, 0.75, 0.25)]
-    places = [Placed(flag, row, left, x) for row in range(len(others) + 1) for left in starts]
+    before, after = x - wide - _BESIDE, x + _BESIDE
+    beside = (before, after) if sides[1] else (after, before)
+    starts = [x - 0.5 * wide, *beside] if not sides[1] or sides[0] else [*beside, x - 0.5 * wide]
+    inside = [min(max(start, EDGE), PAGE - EDGE - wide) for start in starts]
+    places = [Placed(flag, row, left, x) for row in range(len(others) + 1) for left in inside]
     for meets in (_meet, _touch):
         for one in places:
             if not any(meets(other, one) for other in others):
@@ -76,7 +91,7 @@ def _touch(other: Placed, one: Placed) -> bool:
 def _meet(other: Placed, one: Placed) -> bool:
     """The same, or one would lie on the line that leads to the other."""
     lower, upper = sorted((one, other), key=lambda placed: placed.row)
-    ends = (lower.left - 0.5 * _GAP, lower.left + width(lower.flag.text, SMALL) + 0.5 * _GAP)
+    ends = (lower.left - _CLEAR, lower.left + width(lower.flag.text, SMALL) + _CLEAR)
     return _touch(other, one) or (lower.row < upper.row and ends[0] < upper.x < ends[1])
 
 

@@ -180,20 +180,20 @@ def sample(figure: Figure, theme: Theme, key: Key, place: Rect) -> None:
         figure.add_artist(Line2D(ends, (middle, middle), color=look.colour, linestyle=look.dash))
     if key.kind in ("marker", "both"):
         centre = (place.left + 0.5 * place.width) / wide
-        figure.add_artist(marker(theme, look, [centre], [middle]))
+        figure.add_artist(marker(theme, look, [centre], [middle], hollow=key.kind == "marker"))
 
 
-def marker(theme: Theme, look: Look, x: Sequence[float], y: Sequence[float]) -> Line2D:
-    """Points that are seen on lines and on shades. Triangles and diamonds are hollow: a circle may lie in them."""
+def marker(theme: Theme, look: Look, x: Sequence[float], y: Sequence[float], *, hollow: bool = True) -> Line2D:
+    """Points that are seen on lines and on shades; triangles and diamonds may be hollow: a circle may lie in them."""
     from matplotlib.lines import Line2D
 
-    hollow = look.marker in _HOLLOW
+    hollow = hollow and look.marker in _HOLLOW
     return Line2D(
         x,
         y,
         linestyle="none",
         marker=look.marker,
-        markersize=_HOLLOW.get(look.marker, 7.0),
+        markersize=_HOLLOW[look.marker] if hollow else 7.0,
         markerfacecolor="none" if hollow else look.colour,
         markeredgecolor=look.colour if hollow else theme.background,
         markeredgewidth=1.3 if hollow else 0.8,

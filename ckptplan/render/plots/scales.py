@@ -61,7 +61,7 @@ def _counts(low: float, high: float, steps: Sequence[int]) -> list[float]:
 
 def count(value: float) -> str:
     """``16,384``, ``1e+12`` only where no one could count the digits."""
-    if value >= 1e10 or (value and value < 1e-3):
+    if value >= 1e9 or (value and value < 1e-3):
         return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 

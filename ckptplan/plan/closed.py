@@ -11,10 +11,14 @@ from ckptplan.cost.scenario import Strike
 from ckptplan.interval.blocks import Floats
 from ckptplan.interval.breakdown import Shares, exact_shares
 from ckptplan.interval.elementary import ceil_to_whole
+from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.first_order import FirstOrder, first_order_shares
 from ckptplan.interval.methods import METHODS
 from ckptplan.interval.steps import whole_steps
 from ckptplan.plan.case import Case
+
+
+_WHOLE = 1e-9  # relative distance at which a given interval counts as whole steps
 
 
 class ClosedCases(NamedTuple):
@@ -37,10 +41,13 @@ class ClosedCases(NamedTuple):
 
     def optimum(self, method: str) -> Floats:
         """Interval by a method, raised to the floor that the flush sets. [s]."""
-        function = METHODS[method].function
-        if function is None:
-            raise ValueError(f"{method} has no closed form")
-        return np.maximum(function(self.effective_stall_s, self.mtbf_s), self.floor_s)
+        # The one that takes any law gives the exact interval, for failures without a memory.
+        function = METHODS[method].function or exact_interval
+        ordinary = np.isfinite(self.effective_stall_s) & np.isfinite(self.mtbf_s) & (self.mtbf_s > 0.0)
+        # One number that is none would have a whole block worked out by the careful form, with other last digits.
+        stall_s = np.where(np.isfinite(self.effective_stall_s), self.effective_stall_s, 1.0)
+        mtbf_s = np.where(np.isfinite(self.mtbf_s) & (self.mtbf_s > 0.0), self.mtbf_s, 1.0)
+        return np.where(ordinary, np.maximum(function(stall_s, mtbf_s), self.floor_s), np.nan)
 
     def steps(self, interval_s: Floats) -> Floats:
         """The better whole number of steps next to an interval, not below the floor; nan where no step is known."""
@@ -49,9 +56,20 @@ class ClosedCases(NamedTuple):
             chosen = whole_steps(interval_s, self.step_time_s, self.effective_stall_s, self.mtbf_s)
             return np.maximum(chosen, least)
 
-    def typed(self, interval_s: Floats) -> Floats:
+    def steps_if_whole(self, interval_s: Floats) -> Floats:
+        """The number of steps of given intervals where it is a whole one (to rounding), else nan."""
+        with np.errstate(invalid="ignore"):
+            count = np.rint(interval_s / self.step_time_s)
+            whole = (count >= 1) & (np.abs(count * self.step_time_s - interval_s) <= _WHOLE * interval_s)
+        return np.where(whole, count, np.nan)
+
+    def raised(self, asked_s: Floats) -> Floats:
+        """Given intervals, or the least above them at which a flush has ended, in whole steps if known. [s]."""
+        return np.where(asked_s >= self.floor_s, asked_s, self.typed(self.floor_s))
+
+    def typed(self, interval_s: Floats, steps: Floats | None = None) -> Floats:
         """The interval of the number to type: whole steps where the step time is known. [s]."""
-        steps = self.steps(interval_s)
+        steps = self.steps(interval_s) if steps is None else steps
         return np.where(np.isnan(steps), interval_s, steps * self.step_time_s)
 
     def shares(self, interval_s: Floats) -> Shares:

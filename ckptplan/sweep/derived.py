@@ -45,13 +45,14 @@ class Derived(ABC):
     @property
     def gpu_hours(self) -> Floats:
         """GPU-hours of the run; infinite where nothing of it is useful. [GPU h]."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return self._work_gpu_h / self.goodput_typed
 
     @property
     def gpu_hours_lost(self) -> Floats:
         """Those of them that are not work. [GPU h]."""
-        return self.gpu_hours - self._work_gpu_h
+        with np.errstate(invalid="ignore"):
+            return self.gpu_hours - self._work_gpu_h
 
     @property
     def money(self) -> Floats:

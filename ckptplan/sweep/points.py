@@ -84,17 +84,13 @@ def planned_rows(study: Study, member: Member, points: Iterable[Sequence[int]], 
     """
     names, methods = row_names(study, member), methods_of(study, member)
     for number, indices in enumerate(points, start=first):
-        yield list(_rows_at(study, member, indices, number, names, methods))
+        yield list(_rows_at((study, member), indices, number, names, methods))
 
 
 def _rows_at(
-    study: Study,
-    member: Member,
-    indices: Sequence[int],
-    number: int,
-    names: Sequence[RowName],
-    methods: Sequence[str],
+    asked: tuple[Study, Member], indices: Sequence[int], number: int, names: Sequence[RowName], methods: Sequence[str]
 ) -> Iterator[Row]:
+    study, member = asked
     try:
         point = point_at(study, member, indices)
         found = _found(study, point, methods)
@@ -102,14 +98,16 @@ def _rows_at(
     except InputError as error:
         yield from (Row(name, reason(error)) for name in names)
         return
-    except ArithmeticError as error:  # inputs so far apart that a float does not hold what follows from them
-        yield from (Row(name, f"the numbers are out of all range: {error}") for name in names)
+    except (ArithmeticError, ValueError) as error:  # inputs so far apart that a float does not hold what follows
+        yield from (Row(name, f"values outside all reason: {error}") for name in names)
         return
     if study.each is Each.POINT:
         yield from rows
         return
     by_name = {_name(study, row): row for row in rows}
-    yield from (by_name.pop(name, None) or Row(name, _NOT_HERE) for name in names)
+    for name in names:
+        row = by_name.pop(name, None)
+        yield Row(name, _NOT_HERE) if row is None else row
     yield from by_name.values()
 
 

@@ -6,19 +6,17 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ckptplan.errors import InputError, printable
+from ckptplan.sweep.closed import is_closed_study
 from ckptplan.sweep.columns import Columns
-from ckptplan.sweep.dependence import is_closed, keeps_closed
 from ckptplan.sweep.evaluation import Chunk, chunks, evaluate
 from ckptplan.sweep.executors import executor_for
 from ckptplan.sweep.identity import identity
 from ckptplan.sweep.journal import Journal
-from ckptplan.sweep.measures import Source, sources_of
 from ckptplan.sweep.running import run
 from ckptplan.sweep.study import Study
 
@@ -27,12 +25,7 @@ _ENDING = ".sweep-part"
 
 def is_quick(study: Study) -> bool:
     """Whether closed forms as arrays say everything, so that no other process is worth its start."""
-    return (
-        study.runs == 0
-        and sources_of(study.columns) <= {Source.RECORD}
-        and all(keeps_closed(axis) for axis in study.axes)
-        and all(is_closed(member.scenario) for member in study.members)
-    )
+    return all(is_closed_study(study, member) for member in study.members)
 
 
 def parts_of(study: Study, executor: str, jobs: int | None, journal: Journal | None) -> Iterator[Columns]:
@@ -46,13 +39,16 @@ def parts_of(study: Study, executor: str, jobs: int | None, journal: Journal | N
         yield from run(partial(evaluate, study), parts, runner, journal=journal, on_progress=on_progress)
 
 
-def _progress(parts: Sequence[Chunk]) -> AbstractContextManager[Callable[[Any, bool], object] | None]:
+@contextmanager
+def _progress(parts: Sequence[Chunk]) -> Iterator[Callable[[Chunk, bool], object] | None]:
     """A bar on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
-        return nullcontext()
+        yield None
+        return
     from ckptplan.render.sweep_progress import SweepBar
 
-    return SweepBar(sys.stderr, sum(part.stop - part.start for part in parts))
+    with SweepBar(sys.stderr, sum(part.stop - part.start for part in parts)) as update:
+        yield lambda part, resumed: update(part.stop - part.start, resumed)
 
 
 @contextmanager

@@ -114,14 +114,19 @@ def _notes(swept: Swept, screen: Screen) -> Iterator[str]:
 def _pivots(swept: Swept, screen: Screen) -> Iterator[str]:
     """One table for each measure, of each strategy and spec that stands in a row of its own."""
     rows, across = swept.study.axes
+    titles = f"{_title(swept, rows)} (down) and {_title(swept, across)} (across)"
     unbounded = screen._replace(width=None)  # a pivot that is too wide is not stacked: the list is the better form
     measures = [c for c in swept.shown if c.axis is None and c.name not in {SPEC, STATUS}]
     for name, group in _groups(swept):
         for measure in measures:
             if measure.name in _NAMING and (name or len(set(cells(measure, swept.columns[measure.name]))) < 2):
                 continue
-            title = f"{measure.title}{f' of {name}' if name else ''}, by {printable(across.key)}"
+            title = f"{measure.title}{f' of {name}' if name else ''}, by {titles}"
             yield f"{title}\n{unbounded.table(_pivot(swept, (rows, across), measure, group))}"
+
+
+def _title(swept: Swept, axis: Axis) -> str:
+    return shown_columns(swept.study, [axis.key])[0].title
 
 
 def _groups(swept: Swept) -> Iterator[tuple[str, list[int]]]:
@@ -143,15 +148,29 @@ def _texts(column: parts.Column) -> list[str]:
 
 def _pivot(swept: Swept, axes: tuple[Axis, Axis], measure: Shown, group: Sequence[int]) -> Sheet:
     """The values of one measure: the first axis downwards, the second across."""
-    down, across = (
-        cells(shown, swept.columns[shown.name]) for shown in shown_columns(swept.study, [a.key for a in axes])
-    )
-    texts = cells(measure, swept.columns[measure.name])
+    shown = shown_columns(swept.study, [axis.key for axis in axes])
+    down, across = (cells(column, swept.columns[column.name]) for column in shown)
+    texts = _with_notes(swept, measure)
     at = {(down[row], across[row]): texts[row] for row in group}
-    first = Column("", shown_columns(swept.study, [axes[0].key])[0].title, str)
-    columns = (first, *(Column(text, text, str, right=not measure.text) for text in axes[1].texts))
+    columns = (
+        Column("", shown[0].title, str),
+        *(Column(text, text, str, right=not measure.text) for text in axes[1].texts),
+    )
     rows = tuple((text, *(at.get((text, other), "") for other in axes[1].texts)) for text in axes[0].texts)
     return Sheet(columns, rows)
+
+
+def _with_notes(swept: Swept, measure: Shown) -> list[str]:
+    """The cells; those of goodput, and those that are not known, with the number of their note."""
+    texts = cells(measure, swept.columns[measure.name])
+    notes, status = _reasons(swept), swept.columns[STATUS]
+    if not notes or not isinstance(status, Labels):
+        return texts
+    marks = {text: f" [{number}]" for number, text in enumerate(notes, start=1)}
+    return [
+        f"{text}{marks.get(said or '', '')}" if text == "-" or measure.name == GOODPUT else text
+        for text, said in zip(texts, status.texts(), strict=True)
+    ]
 
 
 def _width(text: str) -> int:

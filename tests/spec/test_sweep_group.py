@@ -215,5 +215,5 @@ def test_a_member_can_be_sent_to_a_worker():
     """It pickles, and gives the same scenario there."""
     spec, keys = _member(GOOD, "failures.mtbf=3 h,4 h")
     rebuild = Rebuilt(spec, ((keys[0], keys[0]),), (spec.scenario.saves[0].name,))
-    copy = pickle.loads(pickle.dumps(rebuild))
+    copy = pickle.loads(pickle.dumps(rebuild))  # noqa: S301
     assert copy({keys[0]: 7200.0}) == rebuild({keys[0]: 7200.0})

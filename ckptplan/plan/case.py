@@ -150,7 +150,8 @@ class Case(NamedTuple):
         start_s = float(function(self.effective_stall_s + checks * verify_s, mtbf_s)) if function else float("nan")
         if METHODS[method].accounting == "first order" or not np.isfinite(start_s):
             return start_s
-        return best_interval(lambda at: self.shares(at).goodput, max(start_s, self.step_time_s or 1e-3))
+        # From the floor up: below it there is no goodput to compare, and a slow flush puts all of a grid there.
+        return best_interval(lambda at: self.shares(at).goodput, max(start_s, self.floor_s, self.step_time_s or 1e-3))
 
     def shares(self, interval_s: npt.ArrayLike) -> "Shares | CaseShares":
         """Shares of wall time at one interval or several, by the law of the failures."""

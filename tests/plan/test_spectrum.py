@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ckptplan.cost.scenario import Scenario, Strike
 from ckptplan.interval.verified_optimum import verified_optimum
+from ckptplan.load import load
 from ckptplan.plan import plan
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.spectrum.shares import CaseShares
@@ -177,3 +179,13 @@ def test_errors_that_outlive_the_run_are_said() -> None:
         "run.yaml",
     ).scenario
     assert any("many errors stay in the finished model" in warning for warning in plan(run).warnings)
+
+
+def test_a_flush_much_longer_than_the_best_interval_still_has_a_plan():
+    """Where the flush forbids every interval near the first-order one, the best is looked for from the floor up."""
+    scenario = load("llama3-405b-causes", sets=["storage.write_bandwidth=120 MB/s"]).scenario
+    slow = next(case for case in cases_of(scenario) if case.save.flush_s > 0.0)
+    found = slow.optimum("exact")
+    around = slow.shares(slow.floor_s * np.linspace(1.0, 3.0, 400)).goodput
+    assert found >= slow.floor_s
+    assert slow.goodput(found) >= np.nanmax(around) * (1.0 - 1e-9)

@@ -14,6 +14,7 @@ from ckptplan.interval.breakdown import exact_shares
 from ckptplan.interval.recovery import recovery_parts
 from ckptplan.interval.tier_chain import tier_goodput
 from ckptplan.interval.tier_recovery import Causes
+from ckptplan.load import load
 from ckptplan.plan import plan
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.tiers.tiering import tiering_of
@@ -225,3 +226,12 @@ def test_all_tiers_never_yield_less_than_one_alone(load: str) -> None:
     run = scenario(MEMORY, f"{FILES}, load: {load}", f"kind: object store, stall: 90 s, load: {load}")
     alone = max(case.goodput(case.typed_interval_s) for case in cases_of(run))
     assert made(run).plan.goodput >= alone - 1e-9
+
+
+def test_tiers_of_a_run_that_fails_faster_than_it_saves_have_no_plan():
+    """Where no interval has a goodput there is no pattern to recommend, and the single tiers say 0."""
+    scenario = load("spectrum-16384").scenario
+    hopeless = replace(scenario, failures=load("spot-24").scenario.failures)
+    made = plan(hopeless, whole_run=False)
+    assert made.tiers is None
+    assert made.best_goodput == 0.0

@@ -36,10 +36,7 @@ def _goodput_of_tiers(scenario: Scenario, case: Case, single: float) -> float | 
     """What saves to several tiers yield, if that is more than a single save does."""
     from ckptplan.plan.tiers.tiering import tiering_of
 
-    try:
-        tiering = tiering_of(scenario, case)
-    except ValueError:  # a mix may be so bad a run that no pattern of its tiers has an interval
-        return None
+    tiering = tiering_of(scenario, case)
     return tiering.plan.goodput if tiering is not None and tiering.plan.beats(single) else None
 
 

@@ -66,7 +66,7 @@ class Tiering(NamedTuple):
 def tiering_of(
     scenario: Scenario, case: Case, single: tuple[str, float] | None = None, *, interval_s: float | None = None
 ) -> Tiering | None:
-    """The best pattern of the tiers of a scenario; None if it has none.
+    """The best pattern of the tiers of a scenario; None if it has none, or none gets on.
 
     Parameters
     ----------
@@ -88,6 +88,8 @@ def tiering_of(
         return None
     job = job_of(scenario, case)
     made = _at_the_best_interval(job, pattern_of(job), interval_s)
+    if not np.isfinite(made.best.interval_s):
+        return None  # failures come faster than any save: no interval has a goodput
     shares = pattern_shares(job, made, made.best.interval_s)
     return Tiering(
         plan=_plan(job, made, shares, single),
@@ -113,7 +115,7 @@ def _at_the_best_interval(job: TierJob, made: Pattern, given_s: float | None) ->
         best = made.best._replace(interval_s=np.asarray(at_s), steps=np.asarray(np.nan if steps is None else steps))
         return made._replace(best=best)
     best_s, step_s = max(best_interval(goodput, float(made.best.interval_s)), floor_s(job, made)), job.case.step_time_s
-    if step_s is None:
+    if step_s is None or not np.isfinite(best_s):
         return made._replace(best=made.best._replace(interval_s=np.asarray(best_s)))
     steps = steps_of(job, made, best_s, step_s)
     return made._replace(best=made.best._replace(interval_s=np.asarray(steps * step_s), steps=np.asarray(steps)))

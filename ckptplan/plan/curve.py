@@ -121,10 +121,17 @@ def _farther(
     return grid, within, first_lower
 
 
-def flat_of_case(case: "Case", at_s: float, best: float) -> Flat | None:
-    """The flat region of one way of saving."""
-    goodput, least_s = _of_case(case)
-    return flat_region(goodput, at_s, best=best, least_s=least_s)
+def flat_of_plan(scenario: "Scenario", made: "Plan", case: "Case") -> Flat | None:
+    """The flat region of what a plan recommends; ``case`` is its best strategy of one tier."""
+    goodput, least_s = _of_tiers(scenario, case) if made.tiers_are_best else _of_case(case)
+    return flat_region(goodput, _recommended_s(made), best=made.best_goodput, least_s=least_s)
+
+
+def _recommended_s(made: "Plan") -> float:
+    """The interval to type; that between slots where several tiers are best. [s]."""
+    if made.tiers is not None and made.tiers_are_best:
+        return made.tiers.interval_s
+    return made.best.typed_interval_s(made.step_time_s)
 
 
 def goodput_curve(scenario: "Scenario", made: "Plan", *, points: int = _POINTS) -> GoodputCurve:
@@ -152,11 +159,8 @@ def goodput_curve(scenario: "Scenario", made: "Plan", *, points: int = _POINTS) 
     if made.tiers is not None:
         functions[TIERS] = _of_tiers(scenario, cases[made.best.strategy])
     best = TIERS if made.tiers_are_best else made.best.strategy
-    at_s = made.best.typed_interval_s(made.step_time_s)
-    if made.tiers is not None and made.tiers_are_best:
-        at_s = made.tiers.interval_s
     goodput, least_s = functions[best]
-    flat = flat_region(goodput, at_s, best=made.best_goodput, least_s=least_s)
+    flat = made.flat or flat_region(goodput, _recommended_s(made), best=made.best_goodput, least_s=least_s)
     interval_s = _intervals(made, flat, points)
     lines = tuple(Line(name, _line(*function, interval_s)) for name, function in functions.items())
     return GoodputCurve(interval_s, lines, best, flat)

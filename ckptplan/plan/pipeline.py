@@ -117,8 +117,10 @@ def plan(
     chosen_case = next(c for c in here if c.save.name == best.strategy)
     made = _with_the_whole_run(made, scenario, chosen_case, seed, whole_run=whole_run)
     if whole_run:
+        from ckptplan.plan.curve import flat_of_plan
         from ckptplan.plan.levers.quick import first_lever
 
+        made = made._replace(flat=flat_of_plan(scenario, made, chosen_case))
         made = made._replace(lever=first_lever(scenario, made, gpu_hour_price))
     if unsure is not None and unsure.spreads:
         made = _with_spread(made, scenario, unsure, seed)

@@ -6,6 +6,7 @@ from ckptplan.cost.restart import RestartCost
 from ckptplan.cost.saving import SaveCost
 
 if TYPE_CHECKING:
+    from ckptplan.plan.curve import Flat
     from ckptplan.plan.evidence import EvidenceFacts
     from ckptplan.plan.levers.lever import Lever
     from ckptplan.plan.memory import EarlyFacts, ScheduleFacts
@@ -115,6 +116,7 @@ class Plan(NamedTuple):
     classes: "tuple[ClassFacts, ...]" = ()
     guards: "GuardFacts | None" = None
     tiers: "TierPlan | None" = None
+    flat: "Flat | None" = None  # intervals that lose next to nothing against the recommended one
     lever: "Lever | None" = None  # the one thing to do first
 
     @property

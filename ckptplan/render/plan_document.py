@@ -40,6 +40,7 @@ def plan_document(plan: Plan, spec: Mapping[str, Any], warnings: Sequence[str] =
         "classes": [one._asdict() for one in plan.classes],
         "guards": _guards(plan),
         "tiers": _tiers(plan),
+        "flat": _optional(plan.flat),
         "lever": None if plan.lever is None else {**plan.lever._asdict(), "notes": list(plan.lever.notes)},
         "binds": list(plan.binds),
         "assumptions": list(plan.assumptions),

@@ -24,7 +24,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     sheet, notes = reading_sheet(plan)
     parts = [
         screen.paragraph(f"{printable(plan.name)} ({_gpus(plan.gpus)})") + "\n",
-        screen.lines([*answers(plan), *tier_answer(plan)]),
+        screen.lines([*answers(plan), *tier_answer(plan), *flat(plan)]),
         screen.lines(scales(plan)),
         screen.lines(habits(plan)),
         screen.lines([*map(printable, plan.advice), *verified(plan)]),
@@ -50,7 +50,10 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     sheet, notes = reading_sheet(plan)
     parts = [f"## {printable(plan.name)} ({_gpus(plan.gpus)})\n"]
     parts += [
-        "\n".join(f"- {text}" for text in (*answers(plan), *tier_answer(plan), *scales(plan), *habits(plan))) + "\n"
+        "\n".join(
+            f"- {text}" for text in (*answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan))
+        )
+        + "\n"
     ]
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
@@ -93,6 +96,14 @@ def answers(plan: Plan) -> list[str]:
     optima = plan.optima()
     several = len(optima) > 1 and not plan.tiers_are_best
     return [_answer(plan, record, best=several and record is plan.best) for record in optima]
+
+
+def flat(plan: Plan) -> list[str]:
+    """How far from the recommended interval one may go at next to no loss."""
+    if plan.flat is None:
+        return []
+    low, high, within = plan.flat
+    return [f"anything from {seconds(low)} to {seconds(high)} is within {100.0 * within:g} point of the best"]
 
 
 def _answer(plan: Plan, record: Record, *, best: bool) -> str:

@@ -59,6 +59,17 @@ def record_schema() -> dict[str, Any]:
     return object_of({key: {**kind, "description": text} for key, (kind, text) in _RECORD.items()})
 
 
+def _flat() -> dict[str, Any]:
+    """Intervals that are nearly as good as the best one."""
+    return object_of(
+        {
+            "low_s": {**TIME, "description": "shortest interval, not below the floor or one step [s]"},
+            "high_s": {**TIME, "description": "longest interval [s]"},
+            "points": {**SHARE, "description": "goodput that these intervals lose at most [1]"},
+        }
+    )
+
+
 def _plan() -> dict[str, Any]:
     return object_of(
         {
@@ -106,6 +117,7 @@ def _plan() -> dict[str, Any]:
             "classes": spectrum_schemas.classes(),
             "guards": spectrum_schemas.guards(),
             "tiers": spectrum_schemas.tiers(),
+            "flat": or_null(_flat()),
             "lever": {"anyOf": [lever(), {"type": "null"}]},
             "binds": TEXTS,
             "assumptions": TEXTS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ckptplan.render.plots.lettering import height, shortened, width
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _GAP = 0.12  # between labels of a row [inch]
+_MOST_ROWS, _FEW = 4, 7  # up to which places are sought at which labels also keep off the marks of others
+_MOST_TRIES = 3000
 _BESIDE, _CLEAR = 0.06, 0.02  # from a mark to a label beside it, and to one that is not to lie on it [inch]
 
 
@@ -45,34 +47,53 @@ def rows_of(flags: Sequence[Flag], span: tuple[float, float], place: Rect, *, lo
     for flag in sorted(flags, key=lambda one: one.at):
         text = shortened(flag.text, PAGE - 2.0 * EDGE, SMALL)
         wanted.append((flag._replace(text=text), place.left + position(flag.at, span, log=log) * place.width))
-    found: list[Placed] = []
-    for sides, flag, x in sorted(((_sides(n, wanted), *one) for n, one in enumerate(wanted)), key=lambda one: one[0]):
-        found.append(_placed(flag, x, sides, found))
-    return sorted(found, key=lambda one: one.x)
+    for rows in range(1, _MOST_ROWS + 1):
+        found = _apart(wanted, rows) if len(wanted) <= _FEW else None
+        if found is not None:
+            return found
+    return _one_by_one(wanted)
 
 
-def _sides(number: int, wanted: Sequence[tuple[Flag, float]]) -> tuple[bool, bool, int]:
-    """Whether both sides of a mark are taken by others that are near, and the right one; what stands free comes first."""
+def _places(number: int, wanted: Sequence[tuple[Flag, float]], rows: int) -> Iterator[Placed]:
+    """Where a label may stand, the best place first: over its mark, or beside it on the side that is free."""
     flag, x = wanted[number]
-    reach = width(flag.text, SMALL) + _GAP
+    wide = width(flag.text, SMALL)
+    reach = wide + _GAP
     left = number > 0 and x - wanted[number - 1][1] < reach
     right = number + 1 < len(wanted) and wanted[number + 1][1] - x < reach
-    return left and right, right, number
+    over, before, after = x - 0.5 * wide, x - wide - _BESIDE, x + _BESIDE
+    starts = (over, after, before) if left is right else (after, over, before) if left else (before, over, after)
+    for row in range(rows):
+        for start in starts:
+            yield Placed(flag, row, min(max(start, EDGE), PAGE - EDGE - wide), x)
 
 
-def _placed(flag: Flag, x: float, sides: tuple[bool, bool, int], others: Sequence[Placed]) -> Placed:
-    """The lowest row in which the label fits over its mark, or beside it on the side that is free."""
-    wide = width(flag.text, SMALL)
-    before, after = x - wide - _BESIDE, x + _BESIDE
-    beside = (before, after) if sides[1] else (after, before)
-    starts = [x - 0.5 * wide, *beside] if not sides[1] or sides[0] else [*beside, x - 0.5 * wide]
-    inside = [min(max(start, EDGE), PAGE - EDGE - wide) for start in starts]
-    places = [Placed(flag, row, left, x) for row in range(len(others) + 1) for left in inside]
-    for meets in (_meet, _touch):
-        for one in places:
-            if not any(meets(other, one) for other in others):
-                return one
-    return places[-1]
+def _apart(wanted: Sequence[tuple[Flag, float]], rows: int) -> list[Placed] | None:
+    """Places in so many rows at which no label touches another or lies on a mark; None if there are none."""
+    tries = 0
+
+    def extended(found: list[Placed]) -> list[Placed] | None:
+        nonlocal tries
+        tries += 1
+        if len(found) == len(wanted) or tries > _MOST_TRIES:
+            return found if len(found) == len(wanted) else None
+        for one in _places(len(found), wanted, rows):
+            if not any(_meet(other, one) for other in found):
+                whole = extended([*found, one])
+                if whole is not None:
+                    return whole
+        return None
+
+    return extended([])
+
+
+def _one_by_one(wanted: Sequence[tuple[Flag, float]]) -> list[Placed]:
+    """Places for many labels, each in the lowest row in which it touches no other."""
+    found: list[Placed] = []
+    for number in range(len(wanted)):
+        places = _places(number, wanted, len(wanted))
+        found.append(next(one for one in places if not any(_touch(other, one) for other in found)))
+    return found
 
 
 def position(value: float, span: tuple[float, float], *, log: bool) -> float:

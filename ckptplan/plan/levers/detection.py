@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ def faster(scenario: Scenario, within_s: float) -> Change | str:
     if dog is not None and not has_alarms and dog.timeout_s is not None:
         dog = dog._replace(timeout_s=min(dog.timeout_s, within_s))
     changed = replace(scenario, restart=restart, failures=replace(failures, classes=tuple(classes), watchdog=dog))
-    return Change(changed, _text(now, within_s), tuple(_notes(failures.classes, has_alarms=has_alarms)))
+    return Change(changed, _text(now, within_s), tuple(_notes(failures.classes, classes, has_alarms=has_alarms)))
 
 
 def _noticed(one: FailureClass, within_s: float, now: list[tuple[str, float]], *, hangs: bool) -> FailureClass:
@@ -61,10 +61,13 @@ def _text(now: Sequence[tuple[str, float]], within_s: float) -> str:
     return f"{shown}{f' and {len(now) - 3} more' if len(now) > 3 else ''} to {format_time(within_s)}"
 
 
-def _notes(classes: Sequence[FailureClass], *, has_alarms: bool) -> list[str]:
-    if not classes:
-        return []
-    notes = ["hangs are found by heartbeats of every rank, not by the timeout of a collective"]
+def _notes(before: Sequence[FailureClass], after: Sequence[FailureClass], *, has_alarms: bool) -> Iterator[str]:
+    from ckptplan.cost.classes import FailureKind
+
+    pairs = list(zip(before, after, strict=True))
+    if any(one.kind is FailureKind.HANG and one != changed for one, changed in pairs):
+        yield "hangs are found by heartbeats of every rank, not by the timeout of a collective"
     if has_alarms:
-        notes = ["hangs keep the timeout of the watchdog, of which a shorter one has more false alarms"]
-    return [*notes, "errors and slow nodes keep their delay: training goes on until they are found"]
+        yield "hangs keep the timeout of the watchdog, of which a shorter one has more false alarms"
+    if any(one.kind in (FailureKind.SILENT, FailureKind.SLOW) for one in before):
+        yield "errors and slow nodes keep their delay: training goes on until they are found"

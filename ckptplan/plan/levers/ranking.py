@@ -127,14 +127,14 @@ def _of_catalogue(now: Outcome, left: list[Left]) -> Iterator[_Under]:
             left.append(Left(entry.key, entry.title, f"the run would have no answer then: {error}"))
             continue
         if abs(found.before_steps - now.before_steps) <= _ROUNDING and found.goodput == now.goodput:
-            why = f"no difference: nothing of it enters {_way(now)}, which stays the best"
+            why = f"no difference: the best way of saving, {_way(now)}, does not depend on it"
             left.append(Left(entry.key, entry.title, why))
             continue
         yield _Under(entry.key, entry.title, change, found, own=False)
 
 
 def _way(outcome: Outcome) -> str:
-    return outcome.strategy if outcome.tiering is None else "saves to several tiers"
+    return outcome.strategy if outcome.tiering is None else "to several tiers"
 
 
 def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
@@ -157,7 +157,7 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
 
 def _of_rounding(lever: Lever) -> Iterator[str]:
     if lever.gained < 0.0 <= lever.gained_before_steps:
-        yield f"gains {100 * lever.gained_before_steps:.2g} points before rounding to whole steps, which takes them away"
+        yield f"gains {100 * lever.gained_before_steps:.2g} points before whole steps, which take them away"
 
 
 def _of_size(before: Scenario, after: Scenario, wall_s: float | None) -> Iterator[str]:

@@ -30,8 +30,9 @@ def with_savings(
 
     Notes
     -----
-    GPU-hours are ``gpus * work / goodput``: ``gpus * work * (1/g - 1/g')`` are saved where GPUs and work stay. ``worth``
-    compares goodputs for equal GPU-hours: the one at which the run as it is would take as many as under the change.
+    GPU-hours are ``gpus * work / goodput``: ``gpus * work * (1/g - 1/g')`` are saved where GPUs and work stay.
+    ``worth`` compares goodputs for equal GPU-hours: the one at which the run as it is would take as many as under the
+    change.
     """
     longer = work_ratio(before, after)
     gpus, gpus_after = before.cluster.gpus, after.cluster.gpus

@@ -1,0 +1,214 @@
+"""Levers as they are ranked: their direction on all shipped configs, and what ``optimize`` says of the same change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from ckptplan.cost.scenario import Restart, Scenario
+from ckptplan.errors import InputError
+from ckptplan.load import load
+from ckptplan.plan import plan
+from ckptplan.plan.levers import factors
+from ckptplan.plan.levers.outcome import outcome_of
+from ckptplan.plan.levers.own import Own
+from ckptplan.plan.levers.ranking import levers
+from tests.plan.levers.shipped import ENTRIES, NAMES, lever, levers_of, pulled, scenario_of
+
+_OTHER_LAW = "failures.law={name: weibull, shape: 0.7}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_realistic_lever_gains(name: str) -> None:
+    """Each gains at the best interval; what it loses when typed is never more than its own rounding to whole steps."""
+    made = levers_of(name)
+    assert len(made.levers) >= 3
+    for one in made.levers:
+        after = outcome_of(pulled(scenario_of(name), one.key).scenario)
+        assert one.gained_before_steps >= 0.0, one
+        assert one.gained >= -(after.before_steps - after.goodput), one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_lever_is_the_best(name: str) -> None:
+    """They are ranked by what they are worth, which is what they gain unless GPUs stand by for it."""
+    made = levers_of(name)
+    worths = [one.worth for one in made.levers]
+    assert worths == sorted(worths, reverse=True)
+    for one in made.levers:
+        assert one.gained == one.goodput - made.goodput
+        if one.key == "spares":
+            assert one.worth < one.gained
+        else:
+            assert one.worth == pytest.approx(one.gained, rel=1e-9, abs=1e-15)
+    assert made.levers[0].title in made.first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_run_as_it_is_is_that_of_optimize(name: str) -> None:
+    """Strategy, interval and goodput of the baseline are those that a plan recommends."""
+    made, planned = levers_of(name), plan(scenario_of(name), whole_run=False)
+    assert made.goodput == planned.best_goodput
+    assert made.best.strategy == planned.best.strategy
+    assert (made.strategy == "tiers") == planned.tiers_are_best
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "sets"),
+    [
+        ("llama3-405b", "failures", ["failures.interruptions.over=108 d"]),
+        ("llama3-405b", "restart", ["restart.total=5 min"]),
+        ("llama3-405b", "stall", ["save[synchronous].stall=30 s", "save[asynchronous].stall=2.5 s"]),
+        (
+            "llama3-405b",
+            "write bandwidth",
+            ["storage.write_bandwidth=4 TB/s", "storage.peak_write_bandwidth=14 TB/s"],
+        ),
+        ("bloom-176b", "detection", ["restart.detect=30 s"]),
+        ("bloom-176b", "spares", ["restart.replace=60 s"]),
+        (
+            "bloom-176b",
+            "asynchronous",
+            ["save=[{name: synchronous, mode: sharded, stall: 40 s}, {name: asynchronous, mode: asynchronous}]"],
+        ),
+        (
+            "rsc-2",
+            "asynchronous",
+            [
+                "save=[{name: blocking 10 s, mode: sharded, stall: 10 s}, "
+                "{name: asynchronous, mode: asynchronous, flush: 10 s}]"
+            ],
+        ),
+        ("glm-130b", "write bandwidth", ["storage.write_bandwidth=40 GB/s"]),
+        (
+            "glm-130b",
+            "restart",
+            ["restart={detect: 15 min, replace: 5 min, initialise: 150 s, load: 30 s, warm_up: 1 min}"],
+        ),
+        ("tinyllama-16", "detection", ["restart.detect=30 s"]),
+        (
+            "llama3-405b-causes",
+            "detection",
+            ["restart.detect=30 s", "failures.classes[watchdog timeout].detect=30 s"],
+        ),
+        (
+            "llama3-405b-causes",
+            "failures",
+            ["failures.interruptions.over=108 d", "failures.classes[planned maintenance].every=55.148 h"],
+        ),
+        (
+            "spectrum-16384",
+            "failures",
+            [
+                "failures.interruptions.over=108 d",
+                "failures.classes[loss spike].every=124 h",
+                "failures.classes[slow node].every=6 d",
+            ],
+        ),
+        ("spectrum-16384", "spares", ["restart.replace=60 s", "spares.nodes=17"]),
+        (
+            "spectrum-16384",
+            "write bandwidth",
+            [
+                "storage.write_bandwidth=4 TB/s",
+                "storage.tiers[1].bandwidth_per_node=20 GB/s",
+                "storage.tiers[2].bandwidth=600 GB/s",
+            ],
+        ),
+    ],
+)
+def test_a_lever_is_optimize_on_the_spec_with_the_change_written_in(name: str, key: str, sets: Sequence[str]) -> None:
+    """The same strategy, interval and goodput as a plan of the spec with ``--set``; times are given in other units."""
+    planned = plan(load(name, sets=sets, environment={}).scenario, whole_run=False)
+    one = lever(name, key)
+    assert one.goodput == pytest.approx(planned.best_goodput, rel=1e-12)
+    if planned.tiers is not None and planned.tiers_are_best:
+        assert (one.strategy, one.interval_steps) == ("tiers", planned.tiers.interval_steps)
+    else:
+        assert (one.strategy, one.interval_steps) == (planned.best.strategy, planned.best.interval_steps)
+
+
+@pytest.mark.parametrize("name", ["llama3-405b", "llama3-70b"])
+def test_other_failure_laws_have_the_same_levers(name: str) -> None:
+    """Under a Weibull law each lever still gains, and pairs still add up."""
+    made = levers(load(name, sets=[_OTHER_LAW], environment={}).scenario)
+    assert {"failures", "stall", "restart"} <= {one.key for one in made.levers}
+    assert all(one.gained_before_steps > 0.0 for one in made.levers)
+    assert made.paired == 5 or made.paired == len(made.levers)
+    for pair in made.overlaps:
+        assert pair.first_gained + pair.second_gained - pair.overlap == pytest.approx(pair.joint, abs=1e-12)
+
+
+def _own(scenario: Scenario, changed: Scenario) -> float:
+    made = levers(scenario, own=[Own("change 1", "worse", "", ("key",))], build=lambda _: changed)
+    return next(one.gained for one in made.levers if one.own)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "16384" not in name and "causes" not in name])
+def test_harmful_changes_of_the_users_own_lose(name: str) -> None:
+    """A longer restart and twice the failures lose goodput, on every config, and stand last."""
+    scenario = scenario_of(name)
+    longer = replace(scenario, restart=Restart(total_s=2.0 * levers_of(name).best.restart_total_s))
+    assert _own(scenario, longer) < 0.0
+    assert _own(scenario, factors.with_mtbf(scenario, 0.5)) < 0.0
+
+
+def test_a_change_without_an_answer_is_named() -> None:
+    """The error of a run under a change says which change it was."""
+    scenario = scenario_of("llama3-405b")
+    hopeless = replace(scenario, restart=Restart(total_s=1e9))
+    with pytest.raises(InputError, match="forever: nothing useful is left"):
+        levers(scenario, own=[Own("change 1", "forever", "", ("restart.total",))], build=lambda _: hopeless)
+
+
+def test_more_gpus_are_ranked_by_gpu_hours() -> None:
+    """Twice the GPUs lose goodput and take more GPU-hours for the same work, but end it sooner: all of it is said."""
+    scenario = scenario_of("llama3-405b")
+    layout = replace(scenario.cluster.layout, data=256)
+    larger = replace(scenario, cluster=replace(scenario.cluster, gpus=32768, layout=layout))
+    made = levers(scenario, own=[Own("change 1", "more", "", ("cluster.gpus",))], build=lambda _: larger)
+    one = next(one for one in made.levers if one.own)
+    assert one is made.levers[-1]
+    assert one.gained < 0.0
+    assert one.gpu_hours_saved is not None
+    assert one.wall_s_saved is not None
+    assert scenario.training.work_s is not None
+    after = 0.5 * scenario.training.work_s / one.goodput
+    before = scenario.training.work_s / made.goodput
+    assert one.wall_s_saved == pytest.approx(before - after)
+    assert one.gpu_hours_saved == pytest.approx((16384 * before - 32768 * after) / 3600)
+    assert any("32,768 GPUs: ranked by GPU-hours" in note and "sooner" in note for note in one.notes)
+
+
+def test_where_nothing_gains_it_is_said() -> None:
+    """A run that loses next to nothing has nothing to do first."""
+    sets = ["failures.interruptions.over=54000 d", "restart.total=1 s", "save[asynchronous].stall=10 ms"]
+    made = levers(load("llama3-405b", sets=sets, environment={}).scenario)
+    assert made.first.startswith("Do first: nothing; no lever gains more than 0.05 points (most: ")
+
+
+def test_what_a_lever_breaks_is_warned_of() -> None:
+    """A floor that binds only under the change is a warning that names the lever; numbers alone are none."""
+    scenario = scenario_of("llama3-405b")
+    made = levers(
+        scenario,
+        own=[Own("change 1", "slow link", "", ("storage.write_bandwidth",))],
+        build=lambda _: (
+            load(
+                "llama3-405b", sets=["storage.write_bandwidth=5 GB/s", "save[synchronous].stall=1 h"], environment={}
+            ).scenario
+        ),
+    )
+    assert any(text.startswith("slow link: asynchronous: the flush of") for text in made.warnings)
+    assert not any(text.startswith("halve the stall") for text in made.warnings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_makes_no_difference_is_left(name: str) -> None:
+    """Every lever of the catalogue is either ranked or left with a reason, never both."""
+    made = levers_of(name)
+    ranked, left = [one.key for one in made.levers], [one.key for one in made.left]
+    assert sorted(ranked + left) == sorted(ENTRIES)
+    assert all(len(one.why) > 10 for one in made.left)

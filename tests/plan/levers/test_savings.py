@@ -1,0 +1,111 @@
+"""Savings over the run, and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ckptplan.cost.scenario import Training
+from ckptplan.plan.levers.lever import Lever
+from ckptplan.plan.levers.savings import with_savings, work_ratio
+from ckptplan.plan.levers.wording import do_first, first_sentence, gain, large
+from tests.plan.levers.shipped import scenario_of
+
+_LEVER = Lever("k", "halve the stall", "stall 60 s to 30 s", "synchronous", 900.0, 180, 0.9)
+
+
+def test_gpu_hours_are_gpus_times_work_over_goodput() -> None:
+    """1,000 GPUs for 100 h of work at 80 % instead of 90 % save 1000 x 100 x (1/0.8 - 1/0.9) GPU-hours."""
+    scenario = scenario_of("llama3-405b")
+    scenario = replace(
+        scenario, cluster=replace(scenario.cluster, gpus=1000), training=Training(duration_s=100 * 3600.0)
+    )
+    made = with_savings(_LEVER, scenario, 0.8, scenario, price=2.0)
+    assert made.gained == pytest.approx(0.1)
+    assert made.gpu_hours_saved == pytest.approx(100_000 * (1 / 0.8 - 1 / 0.9))
+    assert made.money_saved == pytest.approx(2 * 100_000 * (1 / 0.8 - 1 / 0.9))
+    assert made.wall_s_saved == pytest.approx(360_000 * (1 / 0.8 - 1 / 0.9))
+
+
+def test_gpus_that_stand_by_are_taken_off() -> None:
+    """Ten GPUs that stand by are paid for until the end of the shorter run."""
+    scenario = scenario_of("llama3-405b")
+    work_h = 54 * 24
+    made = with_savings(_LEVER, scenario, 0.8, scenario, extra_gpus=10)
+    free = with_savings(_LEVER, scenario, 0.8, scenario)
+    assert made.gpu_hours_saved is not None
+    assert free.gpu_hours_saved is not None
+    assert made.gpu_hours_saved == pytest.approx(free.gpu_hours_saved - 10 * work_h / 0.9)
+    assert made.gained == free.gained
+    assert made.worth < free.worth == pytest.approx(0.1)
+
+
+def test_work_that_is_not_known_has_no_savings() -> None:
+    """Goodput only; a price changes nothing."""
+    scenario = replace(scenario_of("llama3-405b"), training=Training())
+    made = with_savings(_LEVER, scenario, 0.8, scenario, price=2.0)
+    assert (made.gpu_hours_saved, made.money_saved, made.wall_s_saved) == (None, None, None)
+    assert made.worth == pytest.approx(0.1)
+
+
+def test_other_gpus_do_the_same_work_in_another_time() -> None:
+    """Twice the GPUs take half the time, less where the throughput does not scale; given work is taken as it is."""
+    before = scenario_of("llama3-405b")
+    after = replace(before, cluster=replace(before.cluster, gpus=32768))
+    assert work_ratio(before, after) == 0.5
+    sublinear = replace(before, training=replace(before.training, scaling_exponent=0.9))
+    assert work_ratio(sublinear, replace(sublinear, cluster=after.cluster)) == pytest.approx(2.0**-0.9)
+    longer = replace(after, training=replace(after.training, duration_s=108 * 86_400.0))
+    assert work_ratio(before, longer) == 2.0
+
+
+def test_the_line_names_the_lever_and_what_it_saves() -> None:
+    """Points, GPU-hours and money, each only where known."""
+    one = _LEVER._replace(gained=0.067, worth=0.067)
+    assert do_first(one) == "Do first: halve the stall: +6.7 points"
+    one = one._replace(gpu_hours_saved=2.1e6)
+    assert do_first(one) == "Do first: halve the stall: +6.7 points, 2.1 million GPU-hours"
+    one = one._replace(money_saved=5.25e6)
+    assert do_first(one) == "Do first: halve the stall: +6.7 points, 2.1 million GPU-hours worth 5.25 million"
+    assert first_sentence(one, 0.83, 54 * 86_400.0).endswith(
+        "worth 5.25 million, over 54 d of work (stall 60 s to 30 s; goodput 83.00 % to 90.00 %)"
+    )
+
+
+def test_nothing_worth_doing_is_said() -> None:
+    """At 0.05 points or less, and where no lever applies."""
+    small = _LEVER._replace(gained=0.0003, worth=0.0003)
+    assert do_first(small) == (
+        "Do first: nothing; no lever gains more than 0.05 points (most: halve the stall, +0.03 points)"
+    )
+    assert do_first(None).startswith("Do first: nothing")
+    assert first_sentence(small, 0.99, 1.0) == do_first(small)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.1e6, "2.1 million"),
+        (-1.72e6, "-1.72 million"),
+        (999_600, "1 million"),
+        (815_234.0, "815,000"),
+        (104.0, "104"),
+        (12.3, "12"),
+        (0.31, "0.31"),
+        (4.2e9, "4.2 billion"),
+        (1.5e14, "150 trillion"),
+        (0.0, "0"),
+    ],
+)
+def test_large_numbers_are_read_at_a_glance(value: float, text: str) -> None:
+    """Two or three digits."""
+    assert large(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0671, "+6.7 points"), (0.0042, "+0.42 points"), (-0.02, "-2.0 points"), (1e-7, "0 points")]
+)
+def test_gains_carry_their_sign(share: float, text: str) -> None:
+    """In percentage points."""
+    assert gain(share) == text

@@ -1,0 +1,98 @@
+"""Levers together: pairs add up, the order does not matter, and what excludes each other is listed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, permutations
+
+import pytest
+
+from ckptplan.cost.scenario import Restart
+from ckptplan.plan.levers.outcome import goodputs_of, outcome_of
+from ckptplan.plan.levers.own import Own, clash
+from ckptplan.plan.levers.ranking import levers
+from ckptplan.plan.levers.together import pulled
+from tests.plan.levers.shipped import NAMES, levers_of, scenario_of
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_less_overlap_are_the_joint_change(name: str) -> None:
+    """The sum of what two levers gain, less their overlap, is what a plan with both of them gains."""
+    made, scenario = levers_of(name), scenario_of(name)
+    gains = {one.key: one.gained for one in made.levers}
+    assert made.overlaps
+    for pair in made.overlaps[:4]:
+        both = outcome_of(pulled(scenario, (pair.first, pair.second), (), None))
+        assert pair.joint == pytest.approx(both.goodput - made.goodput, abs=1e-12)
+        assert gains[pair.first] + gains[pair.second] - pair.overlap == pytest.approx(pair.joint, abs=1e-12)
+        assert (pair.first_gained, pair.second_gained) == (gains[pair.first], gains[pair.second])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pair_of_the_paired_levers_is_there(name: str) -> None:
+    """All pairs of the best ones, the largest overlap first; closed forms leave none out."""
+    made = levers_of(name)
+    wanted = {frozenset(pair) for pair in combinations([one.key for one in made.levers[: made.paired]], 2)}
+    assert {frozenset((one.first, one.second)) for one in made.overlaps} == wanted
+    overlaps = [one.overlap for one in made.overlaps]
+    assert overlaps == sorted(overlaps, reverse=True)
+    assert made.paired == len(made.levers) or name in ("spectrum-16384", "llama3-405b-causes")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_together_gain_more_than_the_best_one(name: str) -> None:
+    """And no more than the whole that is lost."""
+    made = levers_of(name)
+    assert made.all_together is not None
+    assert max(one.gained for one in made.levers) < made.all_together < 1.0 - made.goodput
+    together = outcome_of(pulled(scenario_of(name), made.together, (), None))
+    assert made.all_together == pytest.approx(together.goodput - made.goodput, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["opt-175b", "glm-130b", "llama3-405b-causes"])
+def test_the_order_of_keys_does_not_matter(name: str) -> None:
+    """Whatever order three levers are named in, the same run comes out."""
+    keys = [one.key for one in levers_of(name).levers[:3]]
+    made = [pulled(scenario_of(name), order, (), None) for order in permutations(keys)]
+    assert all(one == made[0] for one in made)
+
+
+def test_arrays_say_what_one_by_one_says() -> None:
+    """Goodputs of many closed scenarios at once are those of each by itself, to the last digit."""
+    scenarios = [scenario_of(name) for name in NAMES if not scenario_of(name).has_spectrum]
+    assert len(scenarios) > 10
+    strikes = {scenario.failures_strike for scenario in scenarios}
+    assert len(strikes) == 1
+    assert goodputs_of(scenarios) == [outcome_of(scenario).goodput for scenario in scenarios]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        (("restart.total",), ("restart.total",), "both set restart.total"),
+        (("restart",), ("restart.total",), "both set restart.total"),
+        (("save[0].stall",), ("save",), "both set save[0].stall"),
+        (("save[0].stall",), ("save[1].stall",), None),
+        (("storage.write_bandwidth",), ("storage.write_bandwidth_per_node",), None),
+    ],
+)
+def test_changes_of_one_key_clash(first: tuple[str, ...], second: tuple[str, ...], why: str | None) -> None:
+    """Two changes that set the same key, or a group and a key of it, do not go together."""
+    assert clash(Own("change 1", "a", "", first), Own("change 2", "b", "", second)) == why
+
+
+def test_clashing_changes_are_listed_and_the_better_one_counts() -> None:
+    """The pair is not tried, and of the two only the better one is among all that go together."""
+    scenario = scenario_of("llama3-405b")
+    own = [Own("change 1", "five", "", ("restart.total",)), Own("change 2", "two", "", ("restart.total",))]
+    totals = {0: 300.0, 1: 120.0}
+    made = levers(
+        scenario,
+        own=own,
+        build=lambda indices: replace(scenario, restart=Restart(total_s=totals[indices[-1]])),
+    )
+    (apart,) = made.apart
+    assert apart.why == "both set restart.total"
+    assert "change 2" in made.together
+    assert "change 1" not in made.together
+    assert not any({one.first, one.second} == {"change 1", "change 2"} for one in made.overlaps)

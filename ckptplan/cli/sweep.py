@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ckptplan.cli.options import MethodOption, OutputOption, PriceOption, SetOption, StrategyOption
+from ckptplan.cli.plot_option import Plot, PlotOption, ThemeName, ThemeOption, draw, plot_to, refuse_input
 from ckptplan.cli.sweep_options import (
     EachOption,
     ExecutorOption,
@@ -23,12 +26,16 @@ from ckptplan.cli.sweep_options import (
 from ckptplan.errors import UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ckptplan.cli.sweep_output import Tally
     from ckptplan.cli.sweep_study import Planned
+    from ckptplan.render.plots.style import Theme
     from ckptplan.sweep.columns import Columns
 
 
 def sweep(
+    context: typer.Context,
     specs: SweepSpecsArgument,
     over: OverOption = None,
     show: ShowOption = None,
@@ -44,6 +51,8 @@ def sweep(
     resume: ResumeOption = None,
     format_: SweepFormatOption = SweepFormat.TABLE,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b
     ckptplan sweep llama3-405b --over cluster.gpus=1024..131072:log:8
@@ -62,6 +71,7 @@ def sweep(
 
     _refuse_usage(format_, output, resume)
     refuse_overwriting(output, specs)
+    picture = plot_to(context, plot, output=output, inputs=[*specs, *([str(resume)] if resume else [])])
     options = Options(
         over or (), show, None if each is None else each.value, strategy, method, set_ or (), gpu_hour_price, runs, seed
     )
@@ -69,8 +79,10 @@ def sweep(
     refuse_overwriting(output, planned.inputs)
     if format_ is SweepFormat.TABLE:
         _refuse_long_tables(planned)
+    if picture is not None:
+        _refuse_what_cannot_be_drawn(planned, picture)
     with tidy():
-        tally = _carry_out(planned, format_, output, resume, executor, jobs)
+        tally = _carry_out(planned, format_, output, resume, executor, jobs, picture)
     warn([*planned.notes, *tally.warnings()])
 
 
@@ -79,6 +91,13 @@ def _refuse_usage(format_: SweepFormat, output: Path | None, resume: Path | None
         raise UsageError("--format parquet needs a file", hint="add -o study.parquet")
     if output is not None and resume is not None and output.absolute() == resume.absolute():
         raise UsageError(f"-o {output} and --resume {resume} are one file", hint="give another file with -o")
+
+
+def _refuse_what_cannot_be_drawn(planned: Planned, picture: Plot) -> None:
+    from ckptplan.render.plots.sweep import refuse_undrawable
+
+    refuse_input(picture.file, planned.inputs)
+    refuse_undrawable(planned.study)
 
 
 def _refuse_long_tables(planned: Planned) -> None:
@@ -95,9 +114,15 @@ def _refuse_long_tables(planned: Planned) -> None:
 
 
 def _carry_out(
-    planned: Planned, format_: SweepFormat, output: Path | None, resume: Path | None, executor: str, jobs: int | None
+    planned: Planned,
+    format_: SweepFormat,
+    output: Path | None,
+    resume: Path | None,
+    executor: str,
+    jobs: int | None,
+    picture: Plot | None,
 ) -> Tally:
-    """Evaluate all, write the result, and remove the journal."""
+    """Evaluate all, write the result, draw it, and remove the journal."""
     from ckptplan.cli.sweep_output import Tally
     from ckptplan.cli.sweep_running import kept, parts_of
 
@@ -105,8 +130,25 @@ def _carry_out(
     name = output.name if output is not None else Path(planned.specs[0].file).stem
     folder = output.parent if output is not None else Path()
     with kept(planned.study, resume, folder / name) as journal:
-        _write(planned, tally, parts_of(planned.study, executor, jobs, journal), format_, output)
+        parts = parts_of(planned.study, executor, jobs, journal)
+        drawn: list[Columns] = []
+        _write(planned, tally, parts if picture is None else _keeping(parts, drawn), format_, output)
+        draw(picture, lambda colours: _figure(planned, drawn, colours))
     return tally
+
+
+def _keeping(parts: Iterator[Columns], kept: list[Columns]) -> Iterator[Columns]:
+    """The parts, unchanged, each also put into a list."""
+    for part in parts:
+        kept.append(part)
+        yield part
+
+
+def _figure(planned: Planned, parts: list[Columns], theme: Theme) -> Figure:
+    from ckptplan.render.plots.sweep import sweep_figure
+    from ckptplan.sweep.columns import joined
+
+    return sweep_figure(planned.study, joined(parts), theme)
 
 
 def _write(planned: Planned, tally: Tally, parts: Iterator[Columns], format_: SweepFormat, output: Path | None) -> None:

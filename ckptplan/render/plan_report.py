@@ -49,12 +49,8 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, notes = reading_sheet(plan)
     parts = [f"## {printable(plan.name)} ({_gpus(plan.gpus)})\n"]
-    parts += [
-        "\n".join(
-            f"- {text}" for text in (*answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan))
-        )
-        + "\n"
-    ]
+    sentences = (*answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan))
+    parts += ["\n".join(f"- {text}" for text in sentences) + "\n"]
     parts += [facts(plan) + "\n", to_markdown(sheet)]
     if notes:
         parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HIGH, _BELOW = 3.2, 0.45  # of the axes, and under them [inch]
+MOST_POINTS = 40_000
 _MOST_LINES = 8
 _MOST_MARKERS = 40  # points of a line; more are drawn without
 _MOST_VALUES = 6  # of a second axis that are drawn as lines
@@ -60,10 +61,11 @@ def sweep_figure(study: Study, columns: Columns, theme: Theme) -> Figure:
     InputError
         If there is no number to show, one point only, more than two axes, or too much for one picture.
     """
+    refuse_undrawable(study)
     measure = measure_of(study)
     varying = [axis for axis in study.axes if len(axis.values) > 1]
     series = series_of(study, columns, measure.name)
-    _refuse(study, varying, series)
+    _refuse(varying, series)
     name = ", ".join(dict.fromkeys(member.name for member in study.members))
     title = f"{measure.name} over {' and '.join(axis.key for axis in varying)}"
     blocks = heading(theme, name, lettered(title))
@@ -115,14 +117,31 @@ def _places(study: Study, columns: Columns) -> list[list[int]]:
     return found
 
 
-def _refuse(study: Study, varying: Sequence[Axis], series: Sequence[_Series]) -> None:
+def refuse_undrawable(study: Study) -> None:
+    """What can be told before the sweep is carried out: the measure, the axes, the number of points.
+
+    Raises
+    ------
+    InputError
+        If there is no number to show, one point only, more than two axes, or too many points.
+    """
+    measure_of(study)
+    varying = [axis for axis in study.axes if len(axis.values) > 1]
     if not varying:
         raise InputError("a sweep over one point has no picture", hint="give several values to --over")
     if len(varying) > 2:
         raise InputError(
             f"{len(varying)} axes are too many for one picture, which takes 2",
-            hint=f"give one value to {varying[2].key}, and to each other axis but two",
+            hint=f"give one value to {varying[2].key}, and to every other axis but two",
         )
+    if study.points > MOST_POINTS:
+        raise InputError(
+            f"{study.points:,} points are too many for one picture, which takes {MOST_POINTS:,}",
+            hint="give fewer values to --over",
+        )
+
+
+def _refuse(varying: Sequence[Axis], series: Sequence[_Series]) -> None:
     most = _MOST_LINES if len(varying) == 1 else _MOST_MAPS
     if len(series) > most:
         raise InputError(

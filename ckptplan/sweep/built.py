@@ -16,7 +16,7 @@ from ckptplan.sweep.study import GPUS, Member, Study
 
 # One object for each combination, None where there is none; one dimension for each axis, of length 1 where it has no
 # influence, so that parts broadcast against each other.
-Objects: TypeAlias = npt.NDArray[np.object_]
+Objects: TypeAlias = npt.NDArray[Any]
 
 
 class Parts:

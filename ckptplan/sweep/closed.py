@@ -8,15 +8,15 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ckptplan.sweep.built import Parts
 from ckptplan.sweep.closed_costs import BlockCosts, block_costs
+from ckptplan.sweep.closed_refusals import refusals, replaced, without_numbers
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.closed_status import statuses
 from ckptplan.sweep.columns import Column, Labels
-from ckptplan.sweep.closed_refusals import refusals, replaced, without_numbers
 from ckptplan.sweep.dependence import is_closed, keeps_closed
 from ckptplan.sweep.grid import Block
 from ckptplan.sweep.measures import MEASURES, Source, naming_columns, sources_of
-from ckptplan.sweep.built import Parts
 from ckptplan.sweep.points import planned_rows
 from ckptplan.sweep.rows import PlannedRows, methods_of
 from ckptplan.sweep.study import INTERVAL, Each, Member, Study

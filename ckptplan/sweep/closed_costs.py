@@ -16,8 +16,8 @@ from ckptplan.cost.scenario import Cluster, Model, Restart, Save, Scenario, Stor
 from ckptplan.cost.size import Sizes, sizes
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.plan.closed import ClosedCases
-from ckptplan.sweep.dependence import takes_step_time
 from ckptplan.sweep.built import Objects, Parts, each, numbers
+from ckptplan.sweep.dependence import takes_step_time
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,4 +139,3 @@ def _of_saves(saves: Objects) -> dict[str, Floats]:
         "effective_stall_s": effective_stall_s,
         "floor_s": np.where(in_flight > 1, np.maximum(floor_s, shared_s), floor_s),
     }
-

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.sweep.built import Parts
-from ckptplan.sweep.columns import Column, Labels, joined
+from ckptplan.sweep.columns import Column, Labels
 
 _SEVERAL = -2
 _NOTHING = Labels(np.array([-1], dtype=np.int32), ())
@@ -29,9 +29,7 @@ def refusals(parts: Parts, shape: tuple[int, ...]) -> Labels:
     return Labels(np.where(found == _SEVERAL, -1, found).astype(np.int32).reshape(-1), tuple(names))
 
 
-def without_numbers(
-    columns: Mapping[str, Column], refused: Labels, naming: tuple[str, ...]
-) -> dict[str, Column]:
+def without_numbers(columns: Mapping[str, Column], refused: Labels, naming: tuple[str, ...]) -> dict[str, Column]:
     """Columns in which rows that are refused have neither numbers nor names, but those of ``naming``, and say why."""
     rows = refused.codes >= 0
     reasons = Labels(refused.codes[rows], refused.names)
@@ -47,9 +45,9 @@ def replaced(column: Column, others: Column, rows: npt.NDArray[np.bool_]) -> Col
         found = np.array(column, dtype=np.float64)
         found[rows] = np.nan if isinstance(others, Labels) else others
         return found
-    both = joined([{"": column}, {"": others}])[""]
-    if not isinstance(both, Labels):
-        raise TypeError("texts put together are texts")
-    codes = both.codes[: len(column.codes)].copy()
-    codes[rows] = both.codes[len(column.codes) :]
-    return Labels(codes, both.names)
+    names = tuple(dict.fromkeys((*column.names, *others.names)))
+    of_name = {name: place for place, name in enumerate(names)}
+    places = [of_name[name] for name in others.names]
+    codes = column.codes.copy()
+    codes[rows] = np.array([*places, -1], dtype=np.int32)[others.codes]
+    return Labels(codes, names)

@@ -16,7 +16,7 @@ from ckptplan.sweep.closed_costs import BlockCosts
 from ckptplan.sweep.derived import Derived, Floats
 from ckptplan.units import HOUR_S
 
-_NONE = np.array(np.nan)
+_NONE, _ZERO = np.array(np.nan), np.zeros(())
 
 
 class ClosedRow(Derived):
@@ -72,8 +72,8 @@ class ClosedRow(Derived):
         """The same in whole steps. [1]."""
         if np.all(np.isnan(self.cases.step_time_s)):
             return _NONE
-        whole = self.cases.steps if self.asked_s is None else self.cases.steps_if_whole
-        return whole(self.interval_s)
+        steps = self.cases.steps if self.asked_s is None else self.cases.steps_if_whole
+        return steps(self.interval_s)
 
     @cached_property
     def typed_interval_s(self) -> Floats:
@@ -95,8 +95,8 @@ class ClosedRow(Derived):
     save_fraction = property(lambda self: self._own.save)
     rework_fraction = property(lambda self: self._own.rework)
     restart_fraction = property(lambda self: self._own.restart)
-    slow_fraction = property(lambda self: self._exact.useful * 0.0)
-    waiting_fraction = slow_fraction
+    slow_fraction = property(lambda _: _ZERO)
+    waiting_fraction = property(lambda _: _ZERO)
     overhead = property(lambda self: self._own.overhead)
     goodput = property(lambda self: self._own.goodput)
     goodput_exact = property(lambda self: self._exact.goodput)
@@ -111,8 +111,9 @@ class ClosedRow(Derived):
     @cached_property
     def goodput_typed(self) -> Floats:
         """Goodput of the number to type. [1]."""
-        steps = self.goodput_steps
-        return self.goodput_exact if steps is _NONE else np.where(np.isnan(steps), self.goodput_exact, steps)
+        exact, steps = self._exact.goodput, self.goodput_steps
+        typed: Floats = exact if steps is _NONE else np.where(np.isnan(steps), exact, steps)
+        return typed
 
     @cached_property
     def lost_goodput(self) -> Floats:
@@ -120,7 +121,8 @@ class ClosedRow(Derived):
         if self.asked_s is None:
             return _NONE
         best_s = self.cases.typed(self.cases.optimum("exact"))
-        return np.maximum(self.cases.shares(best_s).goodput - self.goodput_exact, 0.0)
+        lost: Floats = np.maximum(self.cases.shares(best_s).goodput - self._exact.goodput, 0.0)
+        return lost
 
     @property
     def lost_gpu_hours(self) -> Floats:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ckptplan.plan import status
 from ckptplan.plan.record import Record
+from ckptplan.sweep.built import Objects
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.columns import Labels
 from ckptplan.sweep.points import with_note
@@ -32,7 +34,7 @@ _USED = (
 _Keys = npt.NDArray[np.int64]
 
 
-def statuses(row: ClosedRow, notes: npt.NDArray[np.object_], shape: tuple[int, ...]) -> Labels:
+def statuses(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Labels:
     """The status of every point of a block by one way of saving, in order."""
     keys = _keys(row, notes, shape)
     record = _record_at(row, notes, shape)
@@ -44,7 +46,7 @@ def statuses(row: ClosedRow, notes: npt.NDArray[np.object_], shape: tuple[int, .
     return Labels(table[codes].reshape(shape), tuple(names))
 
 
-def _keys(row: ClosedRow, notes: npt.NDArray[np.object_], shape: tuple[int, ...]) -> _Keys:
+def _keys(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> _Keys:
     """A number for every point: equal ones have equal sentences, negative ones have a sentence of their own."""
     with np.errstate(invalid="ignore"):
         exact, steps, interval_s = row.goodput_exact, row.goodput_steps, row.interval_s
@@ -71,7 +73,7 @@ def _numbered(asked_s: npt.NDArray[np.float64] | None) -> _Keys:
     return np.arange(values.size).reshape(values.shape)
 
 
-def _record_at(row: ClosedRow, notes: npt.NDArray[np.object_], shape: tuple[int, ...]) -> Callable[[int], str]:
+def _record_at(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Callable[[int], str]:
     """The sentence of one point by its number in the block."""
     arrays = {name: np.broadcast_to(row.column(name), shape) for name in _USED}
     asked_s = None if row.asked_s is None else np.broadcast_to(row.asked_s, shape)
@@ -79,8 +81,8 @@ def _record_at(row: ClosedRow, notes: npt.NDArray[np.object_], shape: tuple[int,
 
     def text(place: int) -> str:
         at = np.unravel_index(place, shape)
-        values = {name: float(array[at]) for name, array in arrays.items()}
-        known = {name: None if name in _OPTIONAL and np.isnan(value) else value for name, value in values.items()}
+        known: dict[str, Any] = {name: float(array[at]) for name, array in arrays.items()}
+        known |= {name: None for name in _OPTIONAL if np.isnan(known[name])}
         given_s = None if asked_s is None else float(asked_s[at])
         made = _BLANK._replace(method=row.method, given=given_s is not None, asked_interval_s=given_s, **known)
         return with_note(status.of_record(made), of_scale[at] or None)

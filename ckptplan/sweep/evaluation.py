@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ _PLAYED_POINTS = 4
 _ALWAYS = ("gpus", "mtbf_s", "stall_s", "interval_s", "goodput_exact", "goodput_typed", "lost_fraction", "useful_gpus")
 
 
-Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Numbers: TypeAlias = npt.NDArray[Any]  # int64 or float64
 
 
 class Chunk(NamedTuple):
@@ -160,7 +160,8 @@ def _closed(study: Study, member: Member, block: Block) -> dict[str, Column]:
     for number, axis in enumerate(study.axes):
         along = _values(axis.values)[block[number].start : block[number].stop]
         places = (1,) * number + (-1,) + (1,) * (len(shape) - 1 - number)
-        columns[axis.key] = np.repeat(np.broadcast_to(along.reshape(places), shape).reshape(-1), rows)
+        at_points = np.broadcast_to(along.reshape(places), shape).reshape(-1)
+        columns[axis.key] = _repeated(at_points, rows)
     return {**columns, **block_columns(study, member, block, _measures(study))}
 
 
@@ -173,7 +174,7 @@ def _planned(study: Study, member: Member, chunk: Chunk) -> dict[str, Column]:
     lengths = [len(rows) for rows in of_points]
     columns: dict[str, Column] = {}
     for number, axis in enumerate(study.axes):
-        columns[axis.key] = np.repeat(_values(axis.values)[[point[number] for point in points]], lengths)
+        columns[axis.key] = _repeated(_values(axis.values)[[point[number] for point in points]], lengths)
     made = PlannedRows(rows, study.gpu_hour_price)
     return {**columns, **{name: made.column(name) for name in _measures(study)}}
 
@@ -182,6 +183,12 @@ def _values(values: tuple[float | int, ...]) -> Numbers:
     """The values of an axis, whole numbers as such."""
     whole = all(isinstance(value, int) for value in values)
     return np.array(values, dtype=np.int64) if whole else np.array(values, dtype=np.float64)
+
+
+def _repeated(values: Numbers, times: int | list[int]) -> Column:
+    """Values of points for the rows of each."""
+    found: Column = np.repeat(values, times)
+    return found
 
 
 def _with_spec(study: Study, member: Member, columns: Columns) -> Columns:

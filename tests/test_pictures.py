@@ -9,6 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ckptplan.load import load
+from ckptplan.plan import plan
+from ckptplan.render.numbers import percent, points, seconds
 from tests.render.colour_vision import EYES, contrast, nearest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,3 +93,31 @@ def test_the_readme_shows_the_pictures() -> None:
     texts = {target: text for text, target in re.findall(r"!\[([^]]*)\]\(([^)]+)\)", readme)}
     assert set(texts) == {f"docs/pictures/{path.name}" for path in PICTURES.glob("*.svg")}
     assert all(len(text.split()) >= 8 for text in texts.values())
+
+
+def words(svg: str) -> list[str]:
+    """All texts of a picture, in the order of the file: title, description, labels, numbers."""
+    named = (element.text or "" for element in ElementTree.fromstring(svg).iter())  # noqa: S314 - our own file
+    return [text.strip() for text in named if text.strip()]
+
+
+def test_the_plot_is_fresh() -> None:
+    """A rerun gives the same bytes with the matplotlib that drew it, and the same words and numbers with any other.
+
+    Releases of matplotlib place ticks and write paths in ways of their own, so that bytes can be promised for one
+    release alone.
+    """
+    kept, made = (PICTURES / "curve.svg").read_text(encoding="utf-8"), make.curve_svg()
+    if kept.splitlines()[-1] == made.splitlines()[-1]:
+        assert made == kept, "run python docs/pictures/make.py"
+    assert words(made) == words(kept), "run python docs/pictures/make.py"
+
+
+def test_the_plot_holds_the_numbers_of_the_answer() -> None:
+    """The optimum, its goodput, and what an hour loses against it stand in the picture as the command prints them."""
+    written = " ".join(words((PICTURES / "curve.svg").read_text(encoding="utf-8")))
+    for record in plan(load("llama3-405b").scenario, intervals_s=[3600.0], whole_run=False).records:
+        if record.method == "exact":
+            number = points(record.lost_goodput) if record.given else percent(record.goodput_typed)
+            assert seconds(record.interval_s) in written
+            assert number in written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from ckptplan.spec.reading import Spec
 
 _MOST = 50  # changes
+_LONGEST_NAME = 100
 _SHOWN = 60  # characters of a change that has no name
 _BEFORE_A_QUOTED = "=[{,:;"  # a quote after one of these begins a text; elsewhere it is an apostrophe
+_FIRST_KEY = re.compile(r"(^|:)\s*[^\s:=\[\]]+(?:\[[^\]=]*\][^\s:=\[\]]*)*\s*=")
 _OPEN, _CLOSE = "[{", "]}"
 _EXAMPLE = (
     "write for example 'restart.total=5 min', or 'new storage: storage.write_bandwidth=4 TB/s; save[0].stall=20 s'"
@@ -61,19 +64,19 @@ def _change(text: str) -> Written:
         raise UsageError(f"--change {_short(text)}: KEY=VALUE is wanted", hint=_EXAMPLE)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--change {_short(text)}: one key is set twice", hint="write each key once")
+    if name is not None and len(name) > _LONGEST_NAME:
+        raise UsageError(f"--change {_short(text)}: a name of {len(name):,} characters", hint="write a short one")
     if name == "":
         raise UsageError(f"--change {_short(text)}: the name before the colon is empty", hint=_EXAMPLE)
     return Written(_short("; ".join(sets)) if name is None else name, sets, keys)
 
 
 def _name(text: str) -> tuple[str | None, str]:
-    """The name before the first colon that stands before the first equals sign, neither within brackets."""
-    for place, sign in _outside(text):
-        if sign == "=":
-            return None, text
-        if sign == ":":
-            return text[:place].strip(), text[place + 1 :]
-    return None, text
+    """The name, which ends with the colon before the first key; names may hold any sign."""
+    found = _FIRST_KEY.search(text)
+    if found is None or not found[1]:
+        return None, text
+    return text[: found.start()].strip(), text[found.end(1) :]
 
 
 def _parts(text: str, at: str) -> Iterator[str]:

@@ -1,0 +1,259 @@
+"""``ckptplan levers`` as its users see it, and the line with which ``optimize`` ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ckptplan.render.schemas import output_schema
+from tests.cli.harness import Tell, ckptplan
+from tests.cli.test_startup import loaded
+
+_OWN = (
+    "--change",
+    "restart.total=5 min",
+    "--change",
+    "both: storage.write_bandwidth=4 TB/s; save[synchronous].stall=20 s",
+)
+_HOSTILE = "<script>alert(1)</script>[red]"
+
+
+def test_the_answer_comes_first(tell: Tell) -> None:
+    """What to do first, the run as it is, the ranking, then why; piped, no line is broken."""
+    ran = tell("levers", "llama3-405b")
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert lines[0] == "Llama 3 405B pre-training on 16,384 H100 (16,384 GPUs)"
+    assert lines[2] == (
+        "Do first: halve the failure rate: +3.4 points, 815,000 GPU-hours, over 54 d of work (MTBF 3.09 h to 6.19 h; "
+        "goodput 91.92 % to 95.28 %)"
+    )
+    assert lines[3] == "As it is: asynchronous, save every 330 s = 66 steps; goodput 91.92 %"
+    assert lines[5].split()[:2] == ["lever", "points"]
+    assert lines[7].split()[:5] == ["halve", "the", "failure", "rate", "+3.36"]
+    headings = [lines.index(title) for title in ("What changes, and what must be true", "What is assumed")]
+    assert headings == sorted(headings)
+    assert "\x1b" not in ran.out
+
+
+def test_a_price_makes_money(tell: Tell) -> None:
+    """GPU-hours at the price stand in the sentence and in the table; without one there is no such column."""
+    priced, plain = tell("levers", "llama3-405b", "--gpu-hour-price", "2.5"), tell("levers", "llama3-405b")
+    assert "815,000 GPU-hours worth 2.04 million" in priced.out
+    assert "money" in priced.out
+    assert "money" not in plain.out
+
+
+def test_the_price_may_come_from_the_environment() -> None:
+    """CKPTPLAN_GPU_HOUR_PRICE as in optimize."""
+    ran = ckptplan("levers", "rsc-1", env={"CKPTPLAN_GPU_HOUR_PRICE": "2"})
+    assert "GPU-hours worth" in ran.out
+
+
+def test_own_changes_stand_among_the_others(tell: Tell) -> None:
+    """By their name, or by themselves; what they set is named before and after."""
+    ran = tell("levers", "llama3-405b", *_OWN)
+    assert ran.code == 0, ran.err
+    assert "  - restart.total=5 min: restart.total 600 s to 300 s\n" in ran.out
+    assert "  - both: storage.write_bandwidth 2 TB/s to 4 TB/s, save[0].stall 60 s to 20 s\n" in ran.out
+
+
+def test_an_own_change_is_optimize_with_set(tell: Tell) -> None:
+    """The goodput, strategy and interval of a change are those of a plan of the spec with it written in."""
+    document = json.loads(tell("levers", "llama3-405b", *_OWN, "-f", "json").out)
+    sets = ("--set", "storage.write_bandwidth=4 TB/s", "--set", "save[synchronous].stall=20 s")
+    best = json.loads(tell("optimize", "llama3-405b", *sets, "-f", "json").out)["best"]
+    (own,) = [one for one in document["levers"] if one["title"] == "both"]
+    for key in ("strategy", "interval_s", "interval_steps", "goodput"):
+        assert own[key] == best[key]
+    (five,) = [one for one in document["levers"] if one["key"] == "change 1"]
+    (half,) = [one for one in document["levers"] if one["key"] == "restart"]
+    assert five["goodput"] == half["goodput"]
+
+
+@pytest.mark.parametrize("spec", ["llama3-405b", "rsc-1", "spectrum-16384", "llama3-405b-causes"])
+def test_json_holds_against_its_schema(tell: Tell, spec: str) -> None:
+    """Levers, pairs, elasticities and what is left, with the spec in force."""
+    ran = tell("levers", spec, "-f", "json", "--gpu-hour-price", "2")
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    jsonschema.validate(document, output_schema("levers"))
+    assert document["schema"] == "ckptplan.levers/1"
+    assert document["levers"]
+    assert document["overlaps"]
+    assert document["elasticities"]
+    assert document["left"]
+    for one in document["levers"]:
+        assert one["money_saved"] == pytest.approx(2 * one["gpu_hours_saved"])
+
+
+def test_csv_has_the_levers_of_json(tell: Tell) -> None:
+    """One row per lever under the same names, numbers to the last digit."""
+    document = json.loads(tell("levers", "opt-175b", "-f", "json").out)
+    rows = list(csv.DictReader(io.StringIO(tell("levers", "opt-175b", "-f", "csv").out)))
+    assert list(rows[0]) == ["spec", *document["levers"][0]]
+    assert [float(row["gained"]) for row in rows] == [one["gained"] for one in document["levers"]]
+    assert rows[0]["money_saved"] == ""
+
+
+def test_markdown_has_the_same_tables(tell: Tell) -> None:
+    """Ranking, pairs and elasticities as tables, the rest as lists."""
+    ran = tell("levers", "opt-175b", "-f", "markdown")
+    assert ran.out.startswith("## OPT-175B on 992 A100 (992 GPUs)\n\n- Do first: keep nodes standing by: +9.7 points")
+    assert ran.out.count("\n| ---") == 3
+    assert "Levers that this run does not have:\n\n- double the read bandwidth: " in ran.out
+
+
+@pytest.mark.parametrize("columns", ["60", "40"])
+def test_a_narrow_terminal_loses_nothing(columns: str) -> None:
+    """At 60 and at 40 columns no line is longer, and every number of the ranking is still there."""
+    arguments = ("levers", "opt-175b", "--gpu-hour-price", "2")
+    narrow, wide = ckptplan(*arguments, env={"COLUMNS": columns}), ckptplan(*arguments)
+    assert max(map(len, narrow.out.splitlines())) <= int(columns)
+    (row,) = [line for line in wide.out.splitlines() if line.startswith(" halve the failure rate") and "%" not in line][
+        :1
+    ]
+    numbers = [cell for cell in row.split() if cell[-1].isdigit()]
+    assert len(numbers) >= 5
+    assert all(cell in narrow.out for cell in numbers)
+
+
+def test_strategies_can_be_chosen(tell: Tell) -> None:
+    """Only the strategy asked for is compared; what was left out is not a reason to save asynchronously again."""
+    document = json.loads(tell("levers", "llama3-405b", "--strategy", "synchronous", "-f", "json").out)
+    assert document["strategy"] == "synchronous"
+    assert {one["strategy"] for one in document["levers"]} <= {"synchronous", "asynchronous"}
+
+
+def test_a_spec_from_standard_input_is_read_once(tell: Tell) -> None:
+    """Changes need it several times."""
+    text = (Path(__file__).parents[2] / "configs" / "rsc-1.yaml").read_bytes()
+    ran = ckptplan("levers", "-", "--change", "restart.total=2 min", stdin=text)
+    assert ran.code == 0, ran.err
+    assert "restart.total 300 s to 120 s" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--change", ""), 2, "KEY=VALUE is wanted"),
+        (("--change", ";"), 2, "KEY=VALUE is wanted"),
+        (("--change", "faster"), 2, "KEY=VALUE is wanted"),
+        (("--change", "name: restart.total"), 2, "KEY=VALUE is wanted"),
+        (("--change", f"{'x' * 101}: restart.total=5 min"), 2, "a name of 101 characters"),
+        (("--change", ": restart.total=5 min"), 2, "the name before the colon is empty"),
+        (("--change", "restart.total=5 min; restart.total=6 min"), 2, "one key is set twice"),
+        (
+            ("--change", "a: restart.total=5 min", "--change", "a: restart.total=6 min"),
+            2,
+            "another change has this name",
+        ),
+        (("--change", "restart.total=5 m"), 1, "--change restart.total=5 m: restart.total: m can mean minutes"),
+        (("--change", "restart.totl=5 min"), 1, "--change restart.totl=5 min"),
+        (("--change", "save[nobody].stall=5 s"), 1, "--change save[nobody].stall=5 s"),
+        (("--change", "x: cluster.gpus=10"), 1, "10 GPUs do not divide"),
+        (("--change", "forever: restart.total=90 y"), 1, "forever"),
+        (("--change", "restart.total=[1"), 1, "--change restart.total=[1"),
+        (("--gpu-hour-price", "nan"), 2, "nan"),
+        (("--gpu-hour-price", "-1"), 2, "-1"),
+        (("--strategy", "nobody"), 2, "not known"),
+        (("--set", "restart.total=5 m"), 1, "--set restart.total=5 m"),
+        (("--format", "yaml"), 2, "yaml"),
+        (("-o", "/nowhere/result.txt"), 1, "cannot write"),
+        (tuple(["--change", "restart.total=5 min"] * 51), 2, "at most 50"),
+    ],
+)
+def test_wrong_options_are_refused(tell: Tell, arguments: tuple[str, ...], code: int, message: str) -> None:
+    """One message and the documented exit code."""
+    ran = tell("levers", "llama3-405b", *arguments)
+    assert ran.code == code, ran.err
+    assert ran.out == ""
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_all_faults_of_all_changes_are_said_at_once(tell: Tell) -> None:
+    """Not one after another."""
+    ran = tell("levers", "llama3-405b", "--change", "restart.total=5 m", "--change", "cluster.gpus=many")
+    assert ran.code == 1
+    assert "--change restart.total=5 m: " in ran.err
+    assert "--change cluster.gpus=many: " in ran.err
+
+
+def test_several_keys_with_brackets_quotes_and_apostrophes(tell: Tell) -> None:
+    """A semicolon or a colon within brackets or quotes belongs to the value; an apostrophe in a name quotes nothing."""
+    change = "Ann's: the \"new\" one: name='a; b: c'; save=[{name: x, mode: sharded, stall: 30 s}]"
+    ran = tell("levers", "llama3-405b", "--change", change, "-f", "json")
+    assert ran.code == 0, ran.err
+    (own,) = [one for one in json.loads(ran.out)["levers"] if one["own"]]
+    assert own["title"] == 'Ann\'s: the "new" one'
+
+
+def test_hostile_names_are_harmless(tmp_path: Path, tell: Tell) -> None:
+    """Control characters become ?, markup stays text; JSON has the name as it is."""
+    spec = tmp_path / "run.yaml"
+    name = json.dumps(f"run {_HOSTILE}")
+    save = json.dumps(f"save {_HOSTILE}")
+    spec.write_text(
+        f"name: {name}\nmodel: {{parameters: 7e9, state: adam-14}}\ncluster: {{gpus: 64, gpus_per_node: 8}}\n"
+        f"failures: {{mtbf: 10 h}}\nsave: [{{name: {save}, mode: sharded, stall: 60 s}}]\nrestart: {{total: 10 min}}\n"
+    )
+    change = f"\x1b[31m{_HOSTILE}: restart.total=5 min"
+    for format_ in ("table", "markdown", "csv"):
+        ran = tell("levers", str(spec), "--change", change, "-f", format_)
+        assert ran.code == 0, ran.err
+        assert "\x1b" not in ran.out + ran.err
+        assert f"?[31m{_HOSTILE}" in ran.out
+    document = json.loads(tell("levers", str(spec), "--change", change, "-f", "json").out)
+    assert document["name"] == f"run {_HOSTILE}"
+
+
+def test_without_work_there_are_no_savings(tmp_path: Path, tell: Tell) -> None:
+    """No training.duration: goodput and interval alone, in seconds."""
+    spec = tmp_path / "run.yaml"
+    spec.write_text(
+        "name: short\nmodel: {parameters: 7e9, state: adam-14}\ncluster: {gpus: 64, gpus_per_node: 8}\n"
+        "failures: {mtbf: 10 h}\nsave: [{name: s, mode: sharded, stall: 60 s}]\nrestart: {total: 10 min}\n"
+    )
+    ran = tell("levers", str(spec), "--gpu-hour-price", "2")
+    assert ran.code == 0, ran.err
+    assert "GPU-hours" not in ran.out.split("What is assumed")[0]
+    assert "Do first: save asynchronously: +" in ran.out
+
+
+def test_the_spec_is_not_overwritten(tmp_path: Path) -> None:
+    """-o with the spec itself is refused; another file holds the whole report."""
+    spec, result = tmp_path / "run.yaml", tmp_path / "levers.txt"
+    assert ckptplan("spec", "init", "-o", str(spec)).code == 0
+    assert ckptplan("levers", str(spec), "-o", str(spec)).code == 2
+    assert ckptplan("levers", str(spec), "-o", str(result)).code == 0
+    assert "Do first: " in result.read_text()
+
+
+def test_optimize_ends_with_the_first_lever(tell: Tell) -> None:
+    """The last line of the table and of Markdown; in JSON the lever itself; none where only the number is asked for."""
+    line = "Do first: halve the failure rate: +3.4 points, 815,000 GPU-hours"
+    assert tell("optimize", "llama3-405b").out.endswith(f"\n\n{line}\n")
+    assert tell("optimize", "llama3-405b", "-f", "markdown").out.endswith(f"\n\n{line}\n")
+    document = json.loads(tell("optimize", "llama3-405b", "-f", "json").out)
+    jsonschema.validate(document, output_schema("plan"))
+    first = json.loads(tell("levers", "llama3-405b", "-f", "json").out)["levers"][0]
+    assert document["lever"]["key"] == first["key"]
+    assert document["lever"]["goodput"] == first["goodput"]
+    assert "Do first" not in tell("optimize", "llama3-405b", "--quiet").out
+
+
+def test_the_published_schema_is_that_of_the_command(tell: Tell) -> None:
+    """``spec schema levers`` prints the schema that the documents are held against."""
+    assert json.loads(tell("spec", "schema", "levers").out) == output_schema("levers")
+
+
+def test_it_starts_light() -> None:
+    """Closed forms load no scipy, and rich for the table only; help loads nothing heavy."""
+    assert loaded(["levers", "llama3-405b", "-f", "json"], ("scipy", "rich", "matplotlib")) == []
+    assert loaded(["levers", "--help"], ("numpy", "scipy", "pydantic", "yaml", "rich")) == []

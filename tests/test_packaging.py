@@ -25,12 +25,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_contents(wheel: Path) -> None:
-    """The wheel ships the package, the configs, the presets and the type marker, and no tests."""
+    """The wheel ships the package, the configs, the presets, the templates and the type marker, and no tests."""
     names = set(zipfile.ZipFile(wheel).namelist())
     configs = {path.name for path in (ROOT / "configs").glob("*.yaml")}
     assert len(configs) == 18
     assert {f"ckptplan/configs/{name}" for name in configs} <= names
     assert {"ckptplan/py.typed", "ckptplan/spec/presets.yaml", "ckptplan/__main__.py"} <= names
+    templates = {path.name for path in (ROOT / "ckptplan/render/page/templates").iterdir()}
+    assert {"page.html.j2", "blocks.html.j2", "style.css"} == templates
+    assert {f"ckptplan/render/page/templates/{name}" for name in templates} <= names
     tops = {name.split("/")[0] for name in names}
     assert all(top == "ckptplan" or top.endswith(".dist-info") for top in tops)
 

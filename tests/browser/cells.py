@@ -34,6 +34,11 @@ CONTRASTS = """
     const [a, b] = [light(parts(style.color)), light(behind(element))];
     found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.tagName, element.textContent.slice(0, 40)]);
   }
+  for (const element of document.querySelectorAll('svg text')) {
+    if (!element.checkVisibility()) continue;
+    const [a, b] = [light(parts(getComputedStyle(element).fill)), light(behind(document.body))];
+    found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), 'text', element.textContent]);
+  }
   return found.sort((a, b) => a[0] - b[0]);
 })()
 """
@@ -42,7 +47,8 @@ CONTRASTS = """
 BEYOND = """
 [...document.querySelectorAll('body *')].filter(element => {
   const box = element.getBoundingClientRect();
-  return box.width > 0 && !element.closest('.skip, .said')
+  if (element.closest('.skip, .said') || element.ownerSVGElement) return false;  // a drawing cuts its parts itself
+  return box.width > 0
     && (box.right > document.documentElement.clientWidth + 0.5 || box.left < -0.5);
 }).map(element => element.tagName + ': ' + element.textContent.slice(0, 60))
 """

@@ -13,6 +13,7 @@ from ckptplan.cli.edge import run
 from tests.browser.chromium import Chromium, found
 from tests.render.page import hostile
 
+OPTIONS = ("--interval", "1h", "--gpu-hour-price", "2.5")
 Report: TypeAlias = Callable[..., Path]
 
 
@@ -31,7 +32,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """The HTML of a spec, by its name or by that of a hostile one."""
+    """The HTML of a spec, by its name or by that of a hostile one, with a given interval and a price."""
     folder = tmp_path_factory.mktemp("reports")
 
     @cache
@@ -41,7 +42,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
             spec = str(folder / f"{name}.yaml")
             Path(spec).write_text(getattr(hostile, name)(), encoding="utf-8")
         out = folder / f"{name}-{len(list(folder.iterdir()))}.html"
-        assert run(["report", spec, *options, "-o", str(out)]) == 0
+        assert run(["report", spec, *OPTIONS, *options, "-o", str(out)]) == 0
         return out
 
     return made

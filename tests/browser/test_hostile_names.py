@@ -19,7 +19,7 @@ PARTS = {
 @pytest.mark.parametrize("name", list(PARTS))
 def test_names_stay_text(browser: Chromium, report: Report, name: str) -> None:
     """No script, no dialog, no request, no element that a name asks for; each cell reads as the spec has it."""
-    path = report(name, "--interval", "1h")
+    path = report(name)
     with browser.tab() as tab:
         tab.open(path.as_uri())
         assert tab.complaints == []

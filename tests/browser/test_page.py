@@ -15,7 +15,7 @@ import pytest
 from ckptplan.load import shipped_configs
 from tests.browser.cells import CONTRASTS, TABLES
 from tests.browser.chromium import Chromium
-from tests.browser.conftest import Report
+from tests.browser.conftest import OPTIONS, Report
 from tests.cli.harness import ckptplan
 
 SAMPLES = ("llama3-405b", "spectrum-16384", "one_tier")
@@ -73,7 +73,7 @@ def test_it_works_without_scripts(browser: Chromium, report: Report) -> None:
 def test_every_text_stands_out_from_its_ground(browser: Chromium, report: Report, name: str, dark: bool) -> None:
     """Contrast of the computed colours is at least 4.5 to 1, with all that is folded opened."""
     with browser.tab(dark=dark) as tab:
-        tab.open(report(name, "--interval", "1h").as_uri())
+        tab.open(report(name).as_uri())
         tab.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
         found = tab.ask(CONTRASTS)
         assert len(found) > 200
@@ -86,8 +86,9 @@ def test_every_text_stands_out_from_its_ground(browser: Chromium, report: Report
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_the_page_never_scrolls_sideways(browser: Chromium, report: Report, name: str, width: int) -> None:
     """On a phone wide tables scroll inside their own box, however long a name is."""
+    title = ("--title", "x" * 200) if name == "one_tier" else ()
     with browser.tab(width=width) as tab:
-        tab.open(report(name, "--title", "x" * 200).as_uri())
+        tab.open(report(name, *title).as_uri())
         tab.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert tab.ask("document.documentElement.scrollWidth") == width
         tab.ask("scrollTo(500, 0)")
@@ -125,8 +126,31 @@ def test_landmarks_tables_and_pictures_have_names(browser: Chromium, report: Rep
     assert all(by_role["table"])
     assert len(by_role["columnheader"]) >= sum(len(table["heads"]) for table in tables if table["heads"]) / 2
     assert len(by_role["rowheader"]) > len(tables)
-    for alternative in by_role.get("image", []) + by_role.get("graphics-document", []):
-        assert any(letter.isdigit() for letter in alternative), alternative
+    pictures = [name for role in ("image", "img", "graphics-document") for name in by_role.get(role, [])]
+    assert len(pictures) == 4  # of one theme: the other is not there for anybody
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pictures_are_of_the_theme_and_say_their_numbers(browser: Chromium, report: Report, dark: bool) -> None:
+    """One of two themes is shown; its name and description state the best goodput."""
+    path = report("llama3-405b")
+    with browser.tab(dark=dark) as tab:
+        tab.open(path.as_uri())
+        shown = "[...document.querySelectorAll('svg')].filter(one => one.checkVisibility())"
+        assert tab.ask(f"{shown}.map(one => one.parentElement.className)") == [f"drawn on-{_theme(dark)}"] * 4
+        said = [
+            f"{node['name']['value']} {node.get('description', {}).get('value', '')}"
+            for node in tab.tree()
+            if node["role"]["value"] in {"image", "img", "graphics-document"}
+        ]
+    assert len(said) == 4
+    for text in said:
+        assert any(letter.isdigit() for letter in text), text
+    assert sum("91.92 %" in text for text in said) >= 2
+
+
+def _theme(dark: bool) -> str:
+    return "dark" if dark else "light"
 
 
 def test_every_cell_has_a_header_both_ways(browser: Chromium, report: Report) -> None:
@@ -159,13 +183,13 @@ def test_the_keyboard_finds_its_way(browser: Chromium, report: Report) -> None:
 @pytest.mark.parametrize("name", ["llama3-405b", "spectrum-16384", "one_tier"])
 def test_the_json_is_that_of_optimize(browser: Chromium, report: Report, name: str) -> None:
     """The browser parses the embedded document, and it is what the command prints, to the last digit."""
-    path = report(name, "--interval", "1h")
+    path = report(name)
     with browser.tab() as tab:
         tab.open(path.as_uri())
         text = tab.ask("document.getElementById('ckptplan-optimize').textContent")
         assert tab.ask("JSON.parse(document.getElementById('ckptplan-optimize').textContent).schema")
     spec = name if name != "one_tier" else str(path.parent / "one_tier.yaml")
-    assert json.loads(text) == json.loads(ckptplan("optimize", spec, "--interval", "1h", "--format", "json").out)
+    assert json.loads(text) == json.loads(ckptplan("optimize", spec, *OPTIONS, "--format", "json").out)
 
 
 def test_closing_the_browser_leaves_no_process(tmp_path: Path, browser: Chromium) -> None:
@@ -225,5 +249,5 @@ def _served(path: Path) -> Iterator[tuple[str, list[str]]]:
 def test_the_installed_command_writes_the_same_file(report: Report, tmp_path: Path) -> None:
     """Another process, another time: the same bytes."""
     again = tmp_path / "again.html"
-    assert ckptplan("report", "llama3-405b", "-o", str(again)).code == 0
+    assert ckptplan("report", "llama3-405b", *OPTIONS, "-o", str(again)).code == 0
     assert again.read_bytes() == report("llama3-405b").read_bytes()

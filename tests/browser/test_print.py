@@ -28,7 +28,7 @@ def _packed(text: str) -> str:
 def test_every_cell_of_every_table_is_on_paper(browser: Chromium, report: Report, name: str, dark: bool) -> None:
     """Printed to PDF, each cell is found in its text and within the page, those of folded tables too."""
     with browser.tab(dark=dark) as tab:
-        tab.open(report(name, "--interval", "1h", "--gpu-hour-price", "2.5").as_uri())
+        tab.open(report(name).as_uri())
         tables, pdf = tab.ask(TABLES), pypdf.PdfReader(io.BytesIO(tab.pdf()))
     outside: list[str] = []
     texts = [_text_within(page, outside) for page in pdf.pages]
@@ -60,7 +60,7 @@ def _text_within(page: pypdf.PageObject, outside: list[str]) -> str:
 def test_nothing_is_wider_than_the_paper(browser: Chromium, report: Report, name: str) -> None:
     """As it is laid out for print, on the width of the paper, no element goes beyond its edge."""
     with browser.tab(width=PAPER_PX, media="print") as tab:
-        tab.open(report(name, "--interval", "1h", "--gpu-hour-price", "2.5").as_uri())
+        tab.open(report(name).as_uri())
         assert tab.ask(BEYOND) == []
         assert tab.ask("document.documentElement.scrollWidth") == PAPER_PX
 

@@ -91,6 +91,7 @@ def strategies(plan: Plan, scenario: Scenario) -> Iterator[Block]:
     if said:
         yield Points(tuple(said))
     sheet, notes = reading_sheet(plan)
+    sheet = sheet._replace(emphasis=frozenset(i for i, record in enumerate(plan.records) if record is _best(plan)))
     yield table(sheet, "Each strategy by each method", notes=tuple(map(printable, notes)))
     unequal = run_report.unequal(plan)
     if unequal:

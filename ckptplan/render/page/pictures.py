@@ -12,6 +12,7 @@ from ckptplan.render.page.blocks import Picture
 from ckptplan.render.plots import breakdown, curve
 from ckptplan.render.plots.scale import scale_figure
 from ckptplan.render.plots.style import THEMES, Theme
+from ckptplan.render.plots.tornado import tornado_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,17 +39,17 @@ def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers
         If matplotlib is not installed.
     """
     _refuse_without_matplotlib()
-    return Pictures(
-        _picture(
-            lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses of an hour, and to what"
-        ),
-        _picture(
-            lambda theme: curve.curve_figure(plan, goodputs, theme), "Goodput by the interval, on a logarithmic axis"
-        ),
-        None
-        if scaling is None
-        else _picture(lambda theme: scale_figure(scaling, theme), "Goodput and useful GPUs by the number of GPUs"),
+    lost = _picture(lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses, and to what")
+    by_interval = _picture(
+        lambda theme: curve.curve_figure(plan, goodputs, theme), "Goodput by the interval, on a logarithmic axis"
     )
+    by_size = tornado = None
+    if scaling is not None:
+        caption = "Goodput and useful GPUs by the number of GPUs"
+        by_size = _picture(lambda theme: scale_figure(scaling, theme), caption)
+    if levers.levers:
+        tornado = _picture(lambda theme: tornado_figure(levers, theme), "What each lever gains")
+    return Pictures(lost, by_interval, by_size, tornado)
 
 
 def _picture(draw: Callable[[Theme], Figure], caption: str) -> Picture:

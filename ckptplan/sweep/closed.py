@@ -63,10 +63,12 @@ def block_columns(study: Study, member: Member, block: Block, names: Sequence[st
     of_rows = Labels(np.repeat(np.where(left, refused.codes, -1), len(groups)), refused.names)
     columns = without_numbers(columns, of_rows, naming_columns(study.each))
     left &= refused.codes < 0
+    if not left.any():
+        return columns
     points = [tuple(values[at] for values, at in zip(block, place, strict=True)) for place in _places(left, shape)]
     planned = PlannedRows([row for rows in planned_rows(study, member, points) for row in rows], study.gpu_hour_price)
     at_rows = np.repeat(left, len(groups))
-    return {name: replaced(columns[name], planned.column(name), at_rows) for name in names} if points else columns
+    return {name: replaced(columns[name], planned.column(name), at_rows) for name in names}
 
 
 def _places(chosen: Bools, shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

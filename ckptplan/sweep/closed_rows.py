@@ -127,7 +127,8 @@ class ClosedRow(Derived):
     @property
     def lost_gpu_hours(self) -> Floats:
         """The same in GPU-hours over the run. [GPU h]."""
-        return self.lost_goodput * self.gpus * self.work_s / HOUR_S
+        hours: Floats = self.lost_goodput * self.gpus * self.work_s / HOUR_S
+        return hours
 
     @property
     def lost_money(self) -> Floats:

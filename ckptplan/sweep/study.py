@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ckptplan.cost.scenario import Scenario
 
@@ -13,6 +15,18 @@ Rebuild = Callable[[Mapping[str, float]], Scenario]
 
 GPUS = "cluster.gpus"  # another number of GPUs: the failure rate of each one is held, and data parallelism follows
 INTERVAL = "interval"  # no key of a spec: work between two saves that is given instead of the best one [s]
+
+
+def _read_only(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(values)
+
+
+def _reduced(mapping: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
+    return _read_only, (dict(mapping),)
+
+
+# Scenarios, and what was read for them, hold mappings that nobody may change: pickle knows no way for these itself.
+copyreg.pickle(MappingProxyType, _reduced)
 
 
 class Each(StrEnum):

@@ -20,7 +20,7 @@ _COLUMN = {
 }
 _SPEC = {
     "name": TEXT,
-    "spec": {"type": "object", "description": "values in force at the first point, in SI units"},
+    "spec": {"type": "object", "description": "values in force at the first point that makes a spec, in SI units"},
 }
 _CELL = {"type": ["number", "string", "null"], "description": "null: not known, or not planned; see status"}
 

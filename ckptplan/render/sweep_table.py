@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ckptplan.sweep.study import INTERVAL, Axis, Study
 
 MOST_ROWS = 2000
 
+_MOST_NOTES = 10  # below a table
 _NAMING = frozenset({SPEC, "strategy", "method"})  # of what a pivot is made one by one
 _OK = "ok"
 
@@ -51,13 +52,19 @@ def sentence(swept: Swept) -> str:
     found = f"Best of {points}: {_at(swept, best)}, with {percent(float(goodput[best]))} goodput{_how(swept, best)}."
     if len(swept.study.axes) != 1 or len(swept.study.members) > 1 or planned.size < 2:
         return found
-    first, last = int(planned[0]), int(planned[-1])
+    values = np.asarray(swept.columns[swept.study.axes[0].key])
+    first, last = (_best_at(goodput, values == values[row]) for row in (planned[0], planned[-1]))
     start, end = float(goodput[first]), float(goodput[last])
     verb = "rises" if end > start else "falls" if end < start else "stays"
     moves = f"Goodput {verb} from {percent(start)} at {_at(swept, first)} to {percent(end)} at {_at(swept, last)}."
     if verb == "stays":
         moves = f"Goodput is {percent(start)} at both ends, {_at(swept, first)} and {_at(swept, last)}."
     return moves if best in {first, last} else f"{moves} {found}"
+
+
+def _best_at(goodput: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> int:
+    """Of the rows of one value, the best one."""
+    return int(np.argmax(np.where(rows & np.isfinite(goodput), goodput, -1.0)))
 
 
 def _at(swept: Swept, row: int) -> str:
@@ -94,7 +101,8 @@ def _sheet(swept: Swept) -> Sheet:
     texts = [cells(column, swept.columns[column.name]) for column in shown]
     status = swept.columns[STATUS]
     if notes and isinstance(status, Labels):
-        texts.append([f"[{notes.index(text) + 1}]" if text in notes else "" for text in status.texts()])
+        marks = _marks(notes)
+        texts.append([marks.get(text or "", "") for text in status.texts()])
     goodput = np.asarray(swept.columns[GOODPUT])
     best = frozenset({int(np.nanargmax(goodput))}) if np.isfinite(goodput).any() else frozenset()
     return Sheet(tuple(columns), tuple(zip(*texts, strict=True)), best)
@@ -107,8 +115,17 @@ def _reasons(swept: Swept) -> tuple[str, ...]:
 
 
 def _notes(swept: Swept, screen: Screen) -> Iterator[str]:
-    for number, text in enumerate(_reasons(swept), start=1):
+    reasons = _reasons(swept)
+    for number, text in enumerate(reasons[:_MOST_NOTES], start=1):
         yield screen.paragraph(f"[{number}] {printable(text)}", indent="    ", first="") + "\n"
+    if len(reasons) > _MOST_NOTES:
+        more = f"[+] {len(reasons) - _MOST_NOTES:,} more; --format csv has each in the column status"
+        yield screen.paragraph(more, indent="    ", first="") + "\n"
+
+
+def _marks(notes: Sequence[str]) -> dict[str, str]:
+    """What stands in a cell for each note."""
+    return {text: f"[{number}]" if number <= _MOST_NOTES else "[+]" for number, text in enumerate(notes, start=1)}
 
 
 def _pivots(swept: Swept, screen: Screen) -> Iterator[str]:
@@ -122,7 +139,8 @@ def _pivots(swept: Swept, screen: Screen) -> Iterator[str]:
             if measure.name in _NAMING and (name or len(set(cells(measure, swept.columns[measure.name]))) < 2):
                 continue
             title = f"{measure.title}{f' of {name}' if name else ''}, by {titles}"
-            yield f"{title}\n{unbounded.table(_pivot(swept, (rows, across), measure, group))}"
+            drawn = unbounded.table(_pivot(swept, (rows, across), measure, group))
+            yield f"{screen.paragraph(title, indent='  ', first='')}\n{drawn}"
 
 
 def _title(swept: Swept, axis: Axis) -> str:
@@ -166,9 +184,9 @@ def _with_notes(swept: Swept, measure: Shown) -> list[str]:
     notes, status = _reasons(swept), swept.columns[STATUS]
     if not notes or not isinstance(status, Labels):
         return texts
-    marks = {text: f" [{number}]" for number, text in enumerate(notes, start=1)}
+    marks = _marks(notes)
     return [
-        f"{text}{marks.get(said or '', '')}" if text == "-" or measure.name == GOODPUT else text
+        f"{text} {marks.get(said or '', '')}".strip() if text == "-" or measure.name == GOODPUT else text
         for text, said in zip(texts, status.texts(), strict=True)
     ]
 

@@ -33,8 +33,12 @@ class WrittenAxis(NamedTuple):
     path: tuple[str, ...]
     axis: Axis  # its key is as written
     place: Place
-    first: str  # the first value as ``--set`` takes it
     notes: tuple[str, ...] = ()
+
+    def as_set(self, value: float) -> str:
+        """A value as ``--set`` takes it, exact to the last digit."""
+        unit = {"bytes": "B", "bytes/s": "B/s"}.get(self.axis.unit, self.axis.unit)
+        return f"{self.axis.key}={value!r} {unit}".strip()
 
 
 def axes_from_flags(texts: Sequence[str], problems: list[Problem]) -> list[WrittenAxis]:
@@ -101,12 +105,7 @@ def _axis(
         return None
     notes = (f"{label}: {dropped:,} values stand twice (whole numbers are rounded), and count once",) if dropped else ()
     axis = Axis(key, values, texts, UNIT_OF_FORM.get(entry.form, ""))
-    return WrittenAxis(path, axis, place, _as_set(values[0], axis.unit), notes)
-
-
-def _as_set(value: float, unit: str) -> str:
-    unit = {"bytes": "B", "bytes/s": "B/s"}.get(unit, unit)
-    return f"{value!r} {unit}".strip()
+    return WrittenAxis(path, axis, place, notes)
 
 
 def _numeric(path: tuple[str, ...], label: str, place: Place, problems: list[Problem]) -> Key | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, product
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem
@@ -14,6 +15,7 @@ from ckptplan.spec.reading import Spec, read_spec
 from ckptplan.spec.tree import ListNode, MapNode, Node
 from ckptplan.sweep.study import GPUS, INTERVAL
 
+_MOST_TRIED = 100
 _APART = frozenset({GPUS, INTERVAL})  # a sweep applies these to the scenario
 
 
@@ -46,31 +48,38 @@ def read_member(
     environment: Mapping[str, str],
     files: NamedFiles,
 ) -> tuple[Spec, tuple[str, ...]]:
-    """The spec at the first value of every axis, and the keys of the axes with the index of a list in brackets.
+    """The spec at the first point that makes one, and the keys of the axes with the index of a list in brackets.
 
     Raises
     ------
     InputError
-        With every fault of the file and of what overrides it; those of an axis are said to be of that axis.
+        With every fault of the file and of what overrides it, at the first point; those of an axis are said to be of
+        that axis.
     """
     own = [axis for axis in axes if axis.axis.key not in _APART]
-    firsts = {f"--set {axis.axis.key}={axis.first}": axis for axis in own}
-    try:
-        spec = read_spec(
-            data,
-            file,
-            sets=[*sets, *(f"{axis.axis.key}={axis.first}" for axis in own)],
-            environment=environment,
-            files=files,
-        )
-    except InputError as error:
-        raise InputError([_of_axis(problem, firsts) for problem in error.problems]) from error
-    root = None if spec._fields is None else spec._fields.groups.get("")
-    return spec, tuple(_with_indices(axis, root) for axis in axes)
+    first: InputError | None = None
+    for values in islice(product(*(_sampled(axis.axis.values) for axis in own)), _MOST_TRIED):
+        texts = [axis.as_set(value) for axis, value in zip(own, values, strict=True)]
+        try:
+            spec = read_spec(data, file, sets=[*sets, *texts], environment=environment, files=files)
+        except InputError as error:
+            places = {f"--set {text}": axis for text, axis in zip(texts, own, strict=True)}
+            first = first or InputError([_of_axis(problem, places) for problem in error.problems])
+            continue
+        root = None if spec._fields is None else spec._fields.groups.get("")
+        return spec, tuple(_with_indices(axis, root) for axis in axes)
+    raise first or InputError("an axis has no values")
 
 
-def _of_axis(problem: Problem, firsts: Mapping[str, WrittenAxis]) -> Problem:
-    axis = None if problem.place is None else firsts.get(problem.place.file)
+def _sampled(values: Sequence[float | int]) -> tuple[float | int, ...]:
+    """The first value, the last, the middle one, and then those between: one of them may make a spec."""
+    last = len(values) - 1
+    places = dict.fromkeys((0, last, last // 2, *range(0, last + 1, max(1, last // 8))))
+    return tuple(values[place] for place in places)
+
+
+def _of_axis(problem: Problem, places: Mapping[str, WrittenAxis]) -> Problem:
+    axis = None if problem.place is None else places.get(problem.place.file)
     return problem if axis is None else replace(problem, place=axis.place)
 
 

@@ -77,11 +77,13 @@ def test_a_given_interval_is_an_axis_of_its_own():
     assert axis == ("interval", (1800.0, 3600.0), ("30 min", "1 h"), "s")
 
 
-def test_the_first_value_is_what_set_would_take():
+def test_values_are_what_set_would_take():
     """In SI with the unit of the key, exact to the last digit."""
     for text in ("failures.mtbf=3.09 h,4 h", "storage.write_bandwidth=0.1..0.3 GB/s:3"):
         found = _axis(text)
-        assert parse_quantity(found.first, "time" if "mtbf" in text else "rate") == found.axis.values[0]
+        for value in found.axis.values:
+            written = found.as_set(value).partition("=")[2]
+            assert parse_quantity(written, "time" if "mtbf" in text else "rate") == value
 
 
 @given(

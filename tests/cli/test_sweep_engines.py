@@ -1,0 +1,168 @@
+"""``ckptplan sweep`` on its engines: the same bytes on each, killed and resumed, interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ckptplan.spec.starter import STARTER
+from tests.cli.harness import ckptplan, environment
+
+FORMATS = ("csv", "json", "markdown", "parquet", "table")
+# Points of another law are planned one by one, and simulated: on an engine.
+SLOW = (
+    "sweep", "run.yaml", "--set", "failures.law={name: weibull, shape: 0.7}", "--over", "cluster.gpus=64..512:log:4",
+    "--over", "restart.total=1..10 min:5", "--runs", "2", "--seed", "5",
+)  # fmt: skip
+QUICK = ("sweep", "run.yaml", "--over", "failures.mtbf=1..100 h:log:300", "--over", "restart.total=1..10 min:400")
+
+
+@pytest.fixture(name="place")
+def _place(tmp_path: Path) -> Path:
+    (tmp_path / "run.yaml").write_text(STARTER.replace("duration: 30 d", "duration: 2 d"))
+    return tmp_path
+
+
+def _bytes(place: Path, arguments: tuple[str, ...], format_: str, *more: str) -> bytes:
+    output = place / f"out.{format_}"
+    ran = ckptplan(*arguments, "--format", format_, "-o", output.name, *more, cwd=place)
+    assert ran.code == 0, ran.err
+    assert sorted(path.name for path in place.iterdir()) == sorted({"run.yaml", output.name})
+    data = output.read_bytes()
+    output.unlink()
+    return data
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_every_engine_writes_the_same_file(place, format_):
+    """One process, several, and a cluster of dask on this machine, in each format."""
+    alone = _bytes(place, SLOW, format_, "--jobs", "1")
+    assert _bytes(place, SLOW, format_, "--jobs", "3") == alone
+    assert _bytes(place, SLOW, format_, "--executor", "dask", "--jobs", "2") == alone
+
+
+def test_closed_forms_are_the_same_with_any_number_of_threads(place):
+    """120,000 points in several parts."""
+    alone = _bytes(place, QUICK, "csv", "--jobs", "1")
+    assert alone.count(b"\n") == 120_001
+    assert _bytes(place, QUICK, "csv", "--jobs", "4") == alone
+
+
+def _begun(place: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "ckptplan", *SLOW, "--jobs", "2", "--format", "csv", *more]
+    return subprocess.Popen(
+        command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def _wait_for(journal: Path, more_than: int, process: subprocess.Popen[bytes]) -> None:
+    """Until the journal has grown beyond its first line."""
+    end = time.monotonic() + 120.0
+    while process.poll() is None and time.monotonic() < end:
+        if journal.exists() and journal.stat().st_size > more_than:
+            return
+        time.sleep(0.01)
+
+
+def test_a_killed_sweep_goes_on(place):
+    """SIGKILL at several moments, then --resume: the file of an uninterrupted run, and no journal is left."""
+    wanted = _bytes(place, SLOW, "csv", "--jobs", "1")
+    journal = place / "kept"
+    for size in (0, 1500, 4000):
+        process = _begun(place, "-o", "out.csv", "--resume", "kept")
+        _wait_for(journal, size, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert not (place / "out.csv").exists() or process.returncode == 0
+    for path in place.glob(".out.csv.*.part"):  # what a killed program could not remove
+        path.unlink()
+    assert _bytes(place, SLOW, "csv", "--resume", "kept") == wanted
+
+
+def test_an_interrupted_sweep_says_how_to_go_on(place):
+    """Ctrl-C: exit 130, what is kept, and the very command, which gives the file of an uninterrupted run."""
+    wanted = _bytes(place, SLOW, "csv", "--jobs", "1")
+    process = _begun(place, "-o", "out.csv")
+    end = time.monotonic() + 120.0
+    journals: list[Path] = []
+    while process.poll() is None and time.monotonic() < end:
+        journals = list(place.glob("*.sweep-part"))
+        if journals and journals[0].stat().st_size > 1500:
+            break
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    said = err.decode()
+    assert process.returncode == 130, said
+    assert out == b""
+    assert "of 20 points are kept in" in said
+    assert sorted(path.name for path in place.iterdir()) == sorted(["run.yaml", journals[0].name])
+    (command,) = [line.strip() for line in said.splitlines() if line.strip().startswith("ckptplan sweep")]
+    assert f"--resume {journals[0].name}" in command
+    shell = command.replace("ckptplan", f"{sys.executable} -m ckptplan", 1)
+    done = subprocess.run(shell, shell=True, cwd=place, env=environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (place / "out.csv").read_bytes() == wanted
+    assert sorted(path.name for path in place.iterdir()) == ["out.csv", "run.yaml"]
+
+
+def test_a_journal_of_another_sweep_is_left_as_it_is(place):
+    """One clear error, and the file keeps its bytes."""
+    process = _begun(place, "-o", "out.csv", "--resume", "kept")
+    _wait_for(place / "kept", 1500, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = (place / "kept").read_bytes()
+    ran = ckptplan(*SLOW, "--seed", "6", "--format", "csv", "--resume", "kept", cwd=place)
+    assert ran.code == 1
+    assert "hint: " in ran.err
+    assert (place / "kept").read_bytes() == before
+
+
+def test_a_file_that_is_no_journal_is_left_as_it_is(place):
+    """Also a folder, a device, a link to nowhere, and a NUL in the name."""
+    (place / "folder").mkdir()
+    (place / "text").write_text("mine")
+    os.mkfifo(place / "pipe")
+    for name in ("folder", "text", "pipe", "/dev/null", "/nowhere/kept", "run.yaml"):
+        ran = ckptplan(*QUICK, "--format", "csv", "--resume", name, cwd=place)
+        assert ran.code in {1, 2}, (name, ran.err)
+        assert ran.out == ""
+        assert "Traceback" not in ran.err
+    assert (place / "text").read_text() == "mine"
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error(place):
+    """Not a hang: one message with its address."""
+    ran = ckptplan(*SLOW, "--executor", "dask://127.0.0.1:9", "--format", "csv", cwd=place)
+    assert ran.code == 1
+    assert "127.0.0.1:9" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_closed_form_sweep_loads_no_scipy_and_no_rich(place):
+    """Nor pydantic and matplotlib: a sweep of closed forms starts as fast as a plan."""
+    probe = (
+        "import sys\nfrom ckptplan.cli.edge import run\n"
+        f"code = run([*{QUICK[:4]!r}, '--format', 'csv', '-o', 'out.csv'])\n"
+        "print(code, *(m for m in ('scipy', 'rich', 'pydantic', 'matplotlib', 'distributed') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], cwd=place, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0"]
+
+
+def test_a_million_points_stay_below_a_gigabyte(place):
+    """Closed forms in parts, written as they come: every point has its line."""
+    axes = ("failures.mtbf=1..100 h:log:100", "restart.total=1..60 min:100", "storage.latency=0..10 s:100")
+    over = tuple(word for axis in axes for word in ("--over", axis))
+    ran = ckptplan("sweep", "run.yaml", *over, "--format", "csv", "-o", "out.csv", cwd=place)
+    assert ran.code == 0, ran.err
+    with (place / "out.csv").open("rb") as lines:
+        assert sum(1 for _ in lines) == 1_000_001
+    assert ran.peak_bytes < 1_000_000_000

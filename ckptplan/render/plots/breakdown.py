@@ -29,7 +29,7 @@ _FIELDS = MappingProxyType(
 _OFTEN_ZERO = ("slow", "waiting")
 _ROW, _BAR = 0.32, 0.2  # height of a row, and of the bar in it [inch]
 _NAME = 1.9  # most that a name takes [inch]
-_BELOW = 0.5  # for the axis [inch]
+_BELOW = 0.55  # for the axis [inch]
 _KEY = 0.2  # of a head of a column: the sample before its word [inch]
 _APART = 0.16  # between columns [inch]
 

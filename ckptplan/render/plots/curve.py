@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HIGH = 3.1  # of the axes [inch]
-_BELOW = 0.45  # for the numbers and the name of the horizontal axis [inch]
+_BELOW = 0.5  # for the numbers and the name of the horizontal axis [inch]
 _MARKERS = MappingProxyType({"young": "^", "daly": "D", "exact": "o", "renewal": "P"})
 _NAMES = MappingProxyType({"young": "Young", "daly": "Daly", "exact": "exact", "renewal": "renewal"})
 _FEWEST_POINTS = 0.004  # of goodput, that the vertical axis spans

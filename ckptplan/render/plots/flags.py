@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ckptplan.render.plots.lettering import height, shortened, width
-from ckptplan.render.plots.page import EDGE, PAGE, Rect, write
+from ckptplan.render.plots.page import EDGE, LEFT, PAGE, Rect, write
 from ckptplan.render.plots.style import SMALL, Theme
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def rows_of(flags: Sequence[Flag], span: tuple[float, float], place: Rect, *, lo
     """
     wanted = []
     for flag in sorted(flags, key=lambda one: one.at):
-        text = shortened(flag.text, PAGE - 2.0 * EDGE, SMALL)
+        text = shortened(flag.text, PAGE - EDGE - LEFT, SMALL)
         wanted.append((flag._replace(text=text), place.left + position(flag.at, span, log=log) * place.width))
     for rows in range(1, _MOST_ROWS + 1):
         found = _apart(wanted, rows) if len(wanted) <= _FEW else None
@@ -65,7 +65,7 @@ def _places(number: int, wanted: Sequence[tuple[Flag, float]], rows: int) -> Ite
     starts = (over, after, before) if left is right else (after, over, before) if left else (before, over, after)
     for row in range(rows):
         for start in starts:
-            yield Placed(flag, row, min(max(start, EDGE), PAGE - EDGE - wide), x)
+            yield Placed(flag, row, min(max(start, LEFT), PAGE - EDGE - wide), x)
 
 
 def _apart(wanted: Sequence[tuple[Flag, float]], rows: int) -> list[Placed] | None:

@@ -22,6 +22,7 @@ _TALLEST, _CELL, _LOWEST = 4.2, 0.34, 0.04  # of the map, and of a cell at most 
 _LABEL = 1.5  # most that the label of a row takes [inch]
 _GAP = 0.1
 _BAR = 0.14  # of the scale of the colours [inch]
+_MOST_NUMBERS = 400  # cells with a number in each
 _DARK = 0.45  # luminance below which text on a cell is white
 
 
@@ -52,8 +53,9 @@ def heat_block(
         _column_labels(figure, [lettered(name) for name in across.texts], at, line)
         middle = at.bottom - 1.5 * line - 0.03
         write(figure, left + 0.5 * inner, middle, lettered(across.key), align="center", size=SMALL, colour=theme.muted)
-        _numbers(figure, values, at, ends, text)
-        _scale(figure, theme, Rect(left, place.bottom + line + 0.06, inner, _BAR), ends, text)
+        levels = () if _numbers(figure, values, at, ends, text) else _levels(ends)
+        _contours(axis_of, values, ends, levels)
+        _scale(figure, theme, Rect(left, place.bottom + line + 0.06, inner, _BAR), ends, levels, text)
 
     return Block(line + 0.05 + high + below, draw)
 
@@ -100,17 +102,38 @@ def _column_labels(figure: Figure, labels: Sequence[str], at: Rect, line: float)
         write(figure, x, at.bottom - 0.5 * line - 0.02, name, size=SMALL, align="center")
 
 
-def _numbers(figure: Figure, values: Floats, at: Rect, ends: tuple[float, float], text: Callable[[float], str]) -> None:
+def _numbers(figure: Figure, values: Floats, at: Rect, ends: tuple[float, float], text: Callable[[float], str]) -> bool:
+    """The number of every cell, if all fit; whether they do."""
     wide, high = at.width / values.shape[0], at.height / values.shape[1]
-    if values.size > 400 or high < height(SMALL):
-        return
+    if values.size > _MOST_NUMBERS or high < height(SMALL):
+        return False
     texts = np.array([["-" if np.isnan(v) else text(float(v)) for v in row] for row in values])
     if max(width(one, SMALL) for one in texts.ravel()) > wide - 0.06:
-        return
+        return False
     for (x, y), value in np.ndenumerate(values):
         colour = None if np.isnan(value) else _on_cell(float(value), ends)
         middle = (at.left + (x + 0.5) * wide, at.bottom + (y + 0.5) * high)
         write(figure, *middle, str(texts[x, y]), size=SMALL, align="center", colour=colour)
+    return True
+
+
+def _levels(ends: tuple[float, float]) -> tuple[float, ...]:
+    """Round values between the ends, for contour lines."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = ends
+    return tuple(float(v) for v in MaxNLocator(nbins=6).tick_values(low, high) if low < v < high)
+
+
+def _contours(axis_of: Axes, values: Floats, ends: tuple[float, float], levels: Sequence[float]) -> None:
+    """A line along each level, black where it is light and white where it is dark."""
+    known = values[np.isfinite(values)]
+    within = [level for level in levels if known.min() < level < known.max()]
+    if not within or min(values.shape) < 2:
+        return
+    x, y = (np.arange(count) + 0.5 for count in values.shape)
+    colours = [_on_cell(level, ends) for level in within]
+    axis_of.contour(x, y, np.ma.masked_invalid(values.T), levels=within, colors=colours, linewidths=0.9)
 
 
 def _on_cell(value: float, ends: tuple[float, float]) -> str:
@@ -122,15 +145,36 @@ def _on_cell(value: float, ends: tuple[float, float]) -> str:
     return "#FFFFFF" if 0.3 * red + 0.59 * green + 0.11 * blue < _DARK else "#000000"
 
 
-def _scale(figure: Figure, theme: Theme, at: Rect, ends: tuple[float, float], text: Callable[[float], str]) -> None:
+def _scale(
+    figure: Figure,
+    theme: Theme,
+    at: Rect,
+    ends: tuple[float, float],
+    levels: Sequence[float],
+    text: Callable[[float], str],
+) -> None:
+    """The colours with their values; where there are contour lines, theirs are marked in it."""
     low, high = ends
     if not high > low:
         write(figure, at.left, at.bottom, f"everywhere {text(low)}", size=SMALL, colour=theme.muted)
         return
     axis_of = axes(figure, at)
-    axis_of.imshow(np.linspace(0.0, 1.0, 256)[None, :], aspect="auto", cmap=_COLOURS, interpolation="nearest")
+    axis_of.imshow(
+        np.linspace(0.0, 1.0, 256)[None, :],
+        aspect="auto",
+        cmap=_COLOURS,
+        interpolation="nearest",
+        extent=(low, high, 0.0, 1.0),
+    )
     axis_of.set_axis_off()
-    for share, align in ((0.0, "left"), (0.5, "center"), (1.0, "right")):
-        value = text(low + share * (high - low))
-        y = at.bottom - 0.5 * height(SMALL) - 0.02
-        write(figure, at.left + share * at.width, y, value, size=SMALL, align=align, colour=theme.text)
+    for level in levels:
+        axis_of.axvline(level, color=_on_cell(level, ends), linewidth=0.9)
+    y, until = at.bottom - 0.5 * height(SMALL) - 0.02, -np.inf
+    last = PAGE - EDGE - width(text(high), SMALL)
+    for value in (low, *(levels or (0.5 * (low + high),)), high):
+        wide = width(text(value), SMALL)
+        left = max(at.left + (value - low) / (high - low) * at.width - 0.5 * wide, EDGE)
+        left = last if value == high else left
+        if left > until and (value == high or left + wide + _GAP < last):
+            write(figure, left, y, text(value), size=SMALL)
+            until = left + wide + _GAP

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HIGH, _BELOW, _BETWEEN = 2.0, 0.45, 0.4  # of the two axes, under the lower one, and between them [inch]
+_HIGH, _BELOW, _BETWEEN = 2.0, 0.5, 0.4  # of the two axes, under the lower one, and between them [inch]
 _WIDEN = 1.15  # of the horizontal axis beyond its values
 
 

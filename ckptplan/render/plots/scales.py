@@ -18,6 +18,8 @@ _SPARSER = {"s": (1, 3, 10, 30), "min": (1, 3, 10, 30), "h": (1, 4, 12), "d": (1
 _SPARSE = {"s": (1, 10), "min": (1, 10), "h": (1,), "d": (1,)}
 _TABLES = ((_ROUND, (1, 2, 5)), (_SPARSER, (1, 3)), (_SPARSE, (1,)))
 _GAP = 0.12  # between the labels of ticks [inch]
+_MOST_DIGITS = 4  # after the point, on an axis
+_PAD = 7.0  # from the axis to its labels: below half of that of the lowest tick of the vertical axis [pt]
 
 
 def clock(seconds: float) -> str:
@@ -127,12 +129,17 @@ def linear(
 
 def in_percent(value: float, apart: float) -> str:
     """A share as percent, with the digits that tell two ticks apart."""
-    return f"{100.0 * value + 0.0:.{_decimals(100.0 * apart)}f} %"
+    return f"{_number(100.0 * value, 100.0 * apart)} %"
 
 
 def plain(value: float, apart: float) -> str:
     """A number with the digits that tell two ticks apart."""
-    return f"{value:.4g}" if abs(value) >= 1e10 else f"{value + 0.0:,.{_decimals(apart)}f}"
+    return _number(value, apart)
+
+
+def _number(value: float, apart: float) -> str:
+    digits = _decimals(apart)
+    return f"{value:.4g}" if abs(value) >= 1e9 or digits > _MOST_DIGITS else f"{value + 0.0:,.{digits}f}"
 
 
 def _decimals(apart: float) -> int:
@@ -147,3 +154,4 @@ def grid(axis_of: Axes, theme: Theme, *, x: bool = True, y: bool = True) -> None
     if y:
         axis_of.grid(visible=True, axis="y", color=theme.grid)
     axis_of.tick_params(length=0, labelsize=BODY)
+    axis_of.tick_params(axis="x", pad=_PAD)

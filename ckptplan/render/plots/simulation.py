@@ -18,7 +18,7 @@ from ckptplan.render.plots.style import SMALL, Theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_HIGH, _BELOW = 2.8, 0.45  # of the axes, and under them [inch]
+_HIGH, _BELOW = 2.8, 0.5  # of the axes, and under them [inch]
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
 
 

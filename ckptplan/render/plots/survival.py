@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HIGH, _BELOW = 3.1, 0.45  # of the axes, and under them [inch]
+_HIGH, _BELOW = 3.1, 0.5  # of the axes, and under them [inch]
 _POINTS = 301  # of a fitted curve
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
 _NAMES = {"exponential": "exponential", "weibull": "Weibull", "lognormal": "log-normal", "gamma": "gamma"}

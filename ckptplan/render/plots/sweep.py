@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HIGH, _BELOW = 3.2, 0.45  # of the axes, and under them [inch]
+_HIGH, _BELOW = 3.2, 0.5  # of the axes, and under them [inch]
 MOST_POINTS = 40_000
 _MOST_LINES = 8
 _MOST_MARKERS = 40  # points of a line; more are drawn without

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _ROW, _BAR = 0.44, 0.24  # height of a row, and of the bar in it [inch]
 _NAME = 3.35  # most that a title takes [inch]
-_BELOW = 0.5  # for the axis [inch]
+_BELOW = 0.55  # for the axis [inch]
 _APART = 0.14
 _PAIRS = 3  # that are named at most
 

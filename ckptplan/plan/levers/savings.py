@@ -26,7 +26,7 @@ def with_savings(
     Returns
     -------
     Lever
-        GPU-hours and wall time are None where the work is not known, money also where the price is not.
+        GPU-hours and wall time are None where the work is not known or never ends, money also where the price is not.
 
     Notes
     -----
@@ -39,7 +39,7 @@ def with_savings(
     equal = lever.goodput * gpus / ((gpus_after + extra_gpus) * longer)
     found = lever._replace(gained=lever.goodput - goodput, worth=equal - goodput, gpus=gpus_after)
     work_s = before.training.work_s
-    if work_s is None:
+    if work_s is None or not goodput > 0.0:
         return found
     hours = gpus * work_s * (1.0 / goodput - 1.0 / equal) / HOUR_S
     return found._replace(

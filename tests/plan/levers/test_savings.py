@@ -49,6 +49,13 @@ def test_work_that_is_not_known_has_no_savings() -> None:
     assert made.worth == pytest.approx(0.1)
 
 
+def test_a_run_that_never_ends_has_no_savings() -> None:
+    """Where nothing useful is left as it is, there is nothing to subtract from."""
+    scenario = scenario_of("llama3-405b")
+    made = with_savings(_LEVER, scenario, 0.0, scenario, price=2.0)
+    assert (made.gained, made.gpu_hours_saved, made.money_saved) == (0.9, None, None)
+
+
 def test_other_gpus_do_the_same_work_in_another_time() -> None:
     """Twice the GPUs take half the time, less where the throughput does not scale; given work is taken as it is."""
     before = scenario_of("llama3-405b")

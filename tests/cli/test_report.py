@@ -16,6 +16,11 @@ from tests.render.page import hostile
 _DATA = re.compile(r'<script type="application/json" id="ckptplan-(\w+)">\n(.*?)</script>', re.DOTALL)
 
 
+def _formulas(page: str) -> set[str]:
+    """Methods whose equation and source are in a report."""
+    return set(re.findall(r'<h3 id="formulas-\d+">(\w+): ', page))
+
+
 def _embedded(page: str) -> dict[str, dict]:
     return {name: json.loads(text) for name, text in _DATA.findall(page)}
 
@@ -32,6 +37,7 @@ def test_every_shipped_config_has_a_report(tell: Tell, name: str) -> None:
     assert text.code == 0
     assert f"Goodput: {goodput}" in text.out
     assert f"<strong>{goodput}</strong>" in page.out
+    assert _formulas(page.out) == {record["method"] for record in plain["plans"]}
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,14 @@ def test_embedded_documents_are_those_of_the_commands(tell: Tell, options: tuple
 
 def _pairs(options: tuple[str, ...]) -> list[tuple[str, str]]:
     return list(zip(options[::2], options[1::2], strict=True))
+
+
+def test_formulas_are_those_of_the_plan(tell: Tell) -> None:
+    """Another law of failures brings its own formula and source; where it is exponential that one is left out."""
+    weibull = tell("report", "llama3-405b", "--set", "failures.law={name: weibull, shape: 0.7}").out
+    assert "renewal" in _formulas(weibull)
+    assert "variational calculus approach" in weibull
+    assert "renewal" not in _formulas(tell("report", "llama3-405b").out)
 
 
 def test_a_price_alone_is_worth_something(tell: Tell) -> None:

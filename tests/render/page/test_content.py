@@ -1,0 +1,98 @@
+"""Sections of a report: what a run has something to say in, and where each number came from."""
+
+from __future__ import annotations
+
+from ckptplan.load import load
+from ckptplan.plan import plan
+from ckptplan.plan.curve import goodput_curve
+from ckptplan.plan.levers.ranking import levers
+from ckptplan.render.page.blocks import Page, Points, Table, Text
+from ckptplan.render.page.content import Gathered, page
+from ckptplan.render.page.ground import Input
+
+ALWAYS = ["answer", "breakdown", "strategies", "curve", "levers", "sure"]
+
+
+def _made(name: str, **changes: object) -> Gathered:
+    loaded = load(name, environment={})
+    made = plan(loaded.scenario)
+    gathered = Gathered(
+        plan=made,
+        scenario=loaded.scenario,
+        inputs=tuple(Input(v.key, v.text, "", v.origin) for v in loaded.values),
+        assumed=("a default",),
+        warnings=(),
+        scaling=None,
+        scale_refused="",
+        levers=levers(loaded.scenario),
+        goodputs=goodput_curve(loaded.scenario, made),
+        pictures=None,
+        documents=(),
+    )
+    return gathered._replace(**changes)
+
+
+def _blocks(made: Page, key: str) -> tuple:
+    return next((section.blocks for section in made.sections if section.key == key), ())
+
+
+def test_a_section_that_has_nothing_to_say_is_left_out() -> None:
+    """No tiers, classes, warnings or sizes where the run has none."""
+    keys = [section.key for section in page(_made("tinyllama-16")).sections]
+    assert keys[:1] == ["answer"]
+    assert set(ALWAYS) <= set(keys)
+    assert not {"tiers", "classes", "warnings", "scale"} & set(keys)
+
+
+def test_warnings_of_reading_and_of_planning_are_in_one_place() -> None:
+    """Both, those of the spec first."""
+    made = _made("tinyllama-16", warnings=("of the spec",))
+    made = made._replace(plan=made.plan._replace(warnings=("of the plan",)))
+    assert _blocks(page(made), "warnings") == (Points(("of the spec", "of the plan")),)
+
+
+def test_sizes_that_cannot_be_had_say_why() -> None:
+    """A report of this size is worth having without others."""
+    made = page(_made("tinyllama-16", scale_refused="no price of anything"))
+    assert _blocks(made, "scale") == (Text("Not known: no price of anything"),)
+
+
+def test_inputs_are_all_there_with_their_origin() -> None:
+    """What the spec gives is open, what is left to defaults folded; together every value in force."""
+    made = _made("llama3-405b")
+    given, left = (block for block in _blocks(page(made), "inputs") if isinstance(block, Table))
+    assert not given.folded
+    assert left.folded
+    assert {row[0] for row in given.rows + left.rows} == {value.key for value in made.inputs}
+    assert {row[3] for row in left.rows} == {"default"}
+    assert ("model.parameters", "405e9", "", "llama3-405b.yaml:13") in given.rows
+
+
+def test_points_of_the_curve_hold_the_flat_region() -> None:
+    """The table of the curve has the goodput of the plan, and the sentence the ends of the flat region."""
+    made = _made("llama3-405b")
+    sentence, table = _blocks(page(made), "curve")
+    assert sentence.text == "With asynchronous, any interval from 252 s to 433 s yields within 0.1 points of the best."
+    best = max(float(row[2]) for row in table.rows if row[2] != "-")
+    assert abs(best - 100 * made.plan.best.goodput_exact) < 0.1
+    assert len(table.rows) == 13
+
+
+def test_the_row_of_the_plan_is_stressed_beside_given_ones() -> None:
+    """With several tiers and a given interval, the stressed row is the recommended one, not the last."""
+    loaded = load("spectrum-16384", environment={})
+    made = _made("spectrum-16384")
+    made = made._replace(plan=plan(loaded.scenario, intervals_s=[3600.0], whole_run=False))
+    table = next(block for block in _blocks(page(made), "strategies") if isinstance(block, Table))
+    (stressed,) = (table.rows[number] for number in table.stressed)
+    assert stressed[:2] == ("tiers", "exact")
+
+
+def test_title_and_name() -> None:
+    """A title of the user's own stands first, and the name of the run below it."""
+    made = _made("tinyllama-16")
+    assert page(made).title == made.plan.name
+    own = page(made, title="For the board", date="2026-01-31")
+    assert own.title == "For the board"
+    assert made.plan.name in own.subtitle
+    assert own.date == "2026-01-31"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import socket
 import time
 import warnings
 from collections.abc import Iterator
@@ -12,17 +11,15 @@ from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from ckptplan.errors import InputError, printable
+from ckptplan.sweep import dask_greeting
 from ckptplan.sweep.columns import Columns
+from ckptplan.sweep.dask_task import evaluate_there, versions_here
 from ckptplan.sweep.processes import sheltered
-from ckptplan.sweep.runner import Evaluate, Lost, Runner
+from ckptplan.sweep.runner import MOST_LOSSES, Evaluate, Lost, Runner
 
-CONNECT_S = 8.0  # for a scheduler to answer
 WORKERS_S = 30.0  # for its first worker to be there; a cluster that adapts starts one when it sees work
-_GREETING = b"pickle-protocol"  # in the first message of a dask server
-_LONGEST_GREETING = 4096  # bytes
 _COUNT_AGAIN_S = 10.0
 _LOGGERS = ("distributed", "distributed.client", "distributed.worker", "distributed.scheduler", "tornado.application")
 
@@ -42,27 +39,30 @@ class DaskEngine(Runner):
     def ahead(self) -> int:
         """Two chunks for each thread of the workers; those of a running cluster come and go."""
         if self._address is not None and time.monotonic() > self._counted_s + _COUNT_AGAIN_S:
-            with suppress(OSError):  # lost: the next result says so
-                self._threads = sum(self._client.ncores().values())
+            if self._client.status == "running":
+                with suppress(OSError):  # just lost: the next result says so
+                    self._threads = sum(self._client.ncores().values())
             self._counted_s = time.monotonic()
         return 2 * max(self._jobs, self._threads)
 
     def start(self, evaluate: Evaluate) -> None:
         """Connect, and send what is evaluated."""
         self._library = _library()
-        self._payload, self._versions = pickle.dumps(evaluate, pickle.HIGHEST_PROTOCOL), _versions()
+        self._payload, self._versions = pickle.dumps(evaluate, pickle.HIGHEST_PROTOCOL), versions_here()
         self._connect()
 
     def submit(self, chunk: Any) -> Future[Columns]:
         """Have a chunk evaluated by any worker."""
+        if self._client.status == "closed":  # lost while nothing was waited for
+            self._connect()
         with _quiet():
-            future: Future[Columns] = self._executor.submit(_evaluate, self._study, self._versions, chunk)
+            future: Future[Columns] = self._executor.submit(evaluate_there, self._study, self._versions, chunk)
         self._sent[future] = self._round
         return future
 
     def result(self, future: Future[Columns]) -> Columns:
         """The columns of a future that is done."""
-        sent = self._sent.pop(future)
+        sent = self._sent.pop(future, 0)  # 0: of a connection that was lost
         try:
             return future.result()
         except self._library.KilledWorker:
@@ -104,10 +104,10 @@ class DaskEngine(Runner):
         with _quiet():
             try:
                 self._open()
-            except OSError as error:  # TimeoutError among them
+            except (OSError, RuntimeError) as error:  # TimeoutError among them
                 self.stop()
                 raise InputError(
-                    f"{self._where} cannot be used: {error.strerror or error}",
+                    f"{self._where} cannot be used: {getattr(error, 'strerror', None) or error}",
                     hint="is it running, and may this machine connect to it?" if self._address else None,
                 ) from error
             except BaseException:
@@ -115,10 +115,13 @@ class DaskEngine(Runner):
                 raise
 
     def _open(self) -> None:
-        if self._address is not None:
-            greeted(self._address)
-        where = self._address if self._address is not None else self._own_cluster()
-        self._client = self._library.Client(where, timeout=CONNECT_S, set_as_default=False)
+        self._stack.enter_context(_silent())
+        if self._address is None:
+            where = self._own_cluster()
+        else:
+            where = self._address
+            dask_greeting.greeted(where, dask_greeting.CONNECT_S if self._round > 1 else 0.0)
+        self._client = self._library.Client(where, timeout=dask_greeting.CONNECT_S, set_as_default=False)
         self._stack.callback(self._client.close)
         self._executor = self._client.get_executor(pure=False)  # what is run again must not be looked up
         self._stack.callback(self._executor.shutdown, wait=False)
@@ -144,30 +147,15 @@ class DaskEngine(Runner):
                 protocol="tcp://",
                 dashboard_address=None,
                 # No page is served, but its port is opened all the same.
-                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                scheduler_kwargs={
+                    "dashboard": False,
+                    "dashboard_address": "127.0.0.1:0",
+                    "allowed_failures": MOST_LOSSES - 1,
+                },
                 silence_logs=logging.CRITICAL + 1,
                 local_directory=folder,
             )
-        return self._stack.enter_context(cluster)
-
-
-def greeted(address: str) -> None:
-    """Raise OSError unless a dask server greets at an address in time.
-
-    A client of dask tries again and again where nobody listens, and waits for ever where somebody else does.
-    """
-    place = urlsplit(address)
-    deadline_s = time.monotonic() + CONNECT_S
-    heard = b""
-    with socket.create_connection((place.hostname, place.port), CONNECT_S) as line:
-        while _GREETING not in heard and len(heard) < _LONGEST_GREETING:
-            line.settimeout(max(0.001, deadline_s - time.monotonic()))
-            piece = line.recv(4096)
-            if not piece:
-                break
-            heard += piece
-    if _GREETING not in heard:
-        raise OSError("what listens there is no scheduler of dask, or one that wants encryption")
+            return self._stack.enter_context(cluster)
 
 
 class _Library(NamedTuple):
@@ -194,46 +182,23 @@ def _library() -> _Library:
     return _Library(names["Client"], names["LocalCluster"], killed, closed, settings)
 
 
-def _versions() -> dict[str, str]:
-    """What must be the same everywhere for the same seed to give the same bytes."""
-    import numpy as np
-
-    import ckptplan
-
-    return {"ckptplan": ckptplan.__version__, "numpy": np.__version__}
-
-
-class _Held:
-    """On a worker: what was made of the bytes that came last."""
-
-    payload = b""
-    evaluate: Evaluate | None = None
-
-
-def _evaluate(payload: bytes, versions: dict[str, str], chunk: Any) -> Columns:
-    """On a worker: the columns of a chunk, unless its programs would give other numbers."""
-    found = _versions()
-    if found != versions:
-        here, there = (", ".join(f"{name} {number}" for name, number in one.items()) for one in (versions, found))
-        raise InputError(f"a worker has {there}; this is {here}", hint="install the same on all workers")
-    evaluate = _Held.evaluate if _Held.payload == payload else None
-    if evaluate is None:
-        evaluate = pickle.loads(payload)  # noqa: S301 - from the user's own client, which may run anything
-        _Held.payload, _Held.evaluate = payload, evaluate
-    return evaluate(chunk)
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings of the engine while it is called: what matters comes as an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Neither logs nor warnings of the engine on a terminal: what matters comes as an error."""
+def _silent() -> Iterator[None]:
+    """No logs of the engine on a terminal, at whatever moment they come."""
     handlers = [handler for name in _LOGGERS for handler in logging.getLogger(name).handlers]
     levels = [handler.level for handler in handlers]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            for handler in handlers:
-                handler.setLevel(logging.CRITICAL + 1)
-            yield
-        finally:
-            for handler, level in zip(handlers, levels, strict=True):
-                handler.setLevel(level)
+    try:
+        for handler in handlers:
+            handler.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for handler, level in zip(handlers, levels, strict=True):
+            handler.setLevel(level)

@@ -12,6 +12,8 @@ from ckptplan.sweep.columns import Columns
 
 Evaluate: TypeAlias = Callable[[Any], Columns]
 
+MOST_LOSSES = 3  # workers that one chunk may cost
+
 
 class Lost(Exception):  # noqa: N818 - the chunk is run again
     """A chunk has no result because a worker was lost.

@@ -10,11 +10,9 @@ from typing import Any, TypeAlias
 from ckptplan.errors import InputError
 from ckptplan.sweep.columns import Columns
 from ckptplan.sweep.journal import Journal
-from ckptplan.sweep.runner import Evaluate, Lost, Runner
+from ckptplan.sweep.runner import MOST_LOSSES, Evaluate, Lost, Runner
 
 OnProgress: TypeAlias = Callable[[Any, bool], object]  # a chunk that is finished, and whether it was beforehand
-
-MOST_LOSSES = 3  # workers that one chunk may cost
 
 
 def run(
@@ -135,8 +133,8 @@ class _Work:
         """Count a loss, and give up where one chunk costs one worker after another."""
         self._losses[index] += lost.blamed
         if lost.final or self._losses[index] >= MOST_LOSSES:
+            often = "again and again" if lost.final else f"{MOST_LOSSES} times"
             raise InputError(
-                f"part {index + 1:,} of {len(self._chunks):,} lost its worker {MOST_LOSSES} times, "
-                f"and is not tried again: {lost}",
+                f"part {index + 1:,} of {len(self._chunks):,} lost its worker {often}, and is given up: {lost}",
                 hint="most often memory runs out: give fewer --jobs. With --resume FILE the finished parts are kept",
             ) from lost

@@ -7,7 +7,7 @@ import sys
 from distributed import LocalCluster
 
 
-def main(workers: str, program: str) -> None:
+def main(workers: str, program: str, port: str) -> None:
     """Print the address; ``program`` is what the workers have of ckptplan: same, none, or other."""
     if program == "none":
         sys.modules["ckptplan"] = None  # type: ignore[assignment]
@@ -21,6 +21,7 @@ def main(workers: str, program: str) -> None:
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
+        scheduler_port=int(port),
         dashboard_address=None,
         scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
     ) as cluster:

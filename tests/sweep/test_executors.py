@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from ckptplan.errors import InputError
-from ckptplan.sweep import dask_engine
+from ckptplan.sweep import dask_engine, dask_greeting
 from ckptplan.sweep.columns import Labels
 from ckptplan.sweep.executors import executor_for
 from ckptplan.sweep.packing import packed
@@ -36,9 +36,9 @@ def scheduler() -> Iterator[Start]:
     """Starts schedulers; gives the address of each as the option takes it."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(workers: int = 2, program: str = "same") -> tuple[str, subprocess.Popen[str]]:
+    def start(workers: int = 2, program: str = "same", port: int = 0) -> tuple[str, subprocess.Popen[str]]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.sweep.scheduler", str(workers), program],
+            [sys.executable, "-m", "tests.sweep.scheduler", str(workers), program, str(port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -99,14 +99,29 @@ def test_a_scheduler_without_workers(scheduler: Start, monkeypatch: pytest.Monke
         list(run(partial(draw, 5), range(COUNT), runner))
 
 
-def test_a_scheduler_that_goes(scheduler: Start) -> None:
+def test_a_scheduler_that_goes(
+    scheduler: Start, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """One that is killed meanwhile ends the sweep with one error, after what was there before."""
     address, process = scheduler()
     with executor_for(address, 1) as runner, closing(run(partial(slow, 0.05, 5), range(200), runner)) as parts:
         assert packed(next(parts)) == whole(5, 1)[0]
+        monkeypatch.setattr(dask_greeting, "CONNECT_S", 0.5)
         process.kill()
         with pytest.raises(InputError, match="cannot be used: Connection refused"):
             list(parts)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_scheduler_that_comes_back(scheduler: Start) -> None:
+    """Started again at its address, it is sent once more what it had not finished."""
+    address, process = scheduler()
+    with executor_for(address, 2) as runner, closing(run(partial(slow, 0.05, 5), range(30), runner)) as parts:
+        first = packed(next(parts))
+        process.kill()
+        process.wait()
+        assert scheduler(port=int(address.rpartition(":")[2]))[0] == address
+        assert [first, *(packed(part) for part in parts)] == whole(5, 30)
 
 
 def test_nobody_there() -> None:
@@ -120,7 +135,7 @@ def test_nobody_there() -> None:
 @pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 900])
 def test_somebody_else_there(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that says nothing, or something else than a scheduler would, is refused in bounded time."""
-    monkeypatch.setattr(dask_engine, "CONNECT_S", 0.5)
+    monkeypatch.setattr(dask_greeting, "CONNECT_S", 0.5)
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
 

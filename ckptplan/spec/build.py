@@ -45,7 +45,7 @@ def build(record: Record) -> Scenario | None:
     storage = build_storage(record)
     tiers = _tiers(record, classes, cluster)
     saves = build_saves(record)
-    restart = _restart(record)
+    restart = build_restart(record)
     training = build_training(record, cluster)
     guards = _guards(record)
     _exclusions(record)
@@ -101,7 +101,8 @@ def _exclusions(record: Record) -> None:
         refuse_what_a_spectrum_excludes(record, written)
 
 
-def _restart(record: Record) -> Restart:
+def build_restart(record: Record) -> Restart:
+    """The restart: a total, or phases."""
     fields = record.fields
     written = fields.groups["restart"].entries if "restart" in fields.groups else {}
     phases = [phase for phase in RESTART_PHASES if phase in written]

@@ -50,11 +50,12 @@ class Spec:
         """
         if self._fields is None:
             return self.scenario
+        from ckptplan.spec.again import build_again
         from ckptplan.spec.unheard import Unheard
 
         given = {key: self._fields.given[key]._replace(si=value) for key, value in values.items()}
         changed = replace(self._fields, given=self._fields.given | given, problems=[], faulty=set())
-        scenario = build(Unheard(changed, self._files, values))
+        scenario = build_again(Unheard(changed, self._files, values), self.scenario, values)
         if scenario is None:
             raise InputError(_in_order(changed.problems))
         return scenario

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ckptplan.cli.options import IntervalOption, OutputOption, SetOption, SpecArgument, StrategyOption
-from ckptplan.errors import InputError, UsageError, printable
+from ckptplan.errors import InputError, Problem, UsageError, printable
 
 if TYPE_CHECKING:
     from ckptplan.cost.scenario import Scenario
@@ -159,7 +159,7 @@ def _gathered(
         scenario=scenario,
         inputs=_inputs(loaded),
         assumed=tuple(defaults(loaded)),
-        warnings=tuple(problem.render() for problem in loaded.warnings),
+        warnings=tuple(map(_in_a_line, loaded.warnings)),
         scaling=scaling,
         scale_refused=refused,
         levers=changes,
@@ -167,6 +167,14 @@ def _gathered(
         pictures=pictures(made, goodputs, scaling, changes) if drawn else None,
         documents=_documents(loaded, made, changes),
     )
+
+
+def _in_a_line(problem: Problem) -> str:
+    """A warning without the line of the spec that it shows on a terminal."""
+    from dataclasses import replace
+
+    place = None if problem.place is None else replace(problem.place, text=None)
+    return "; ".join(line.strip() for line in replace(problem, place=place).render().splitlines())
 
 
 def _scaling(scenario: Scenario, price: float | None) -> tuple[Scaling | None, str]:

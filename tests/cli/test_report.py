@@ -142,6 +142,16 @@ def test_warnings_are_in_the_report_and_on_standard_error(tell: Tell, tmp_path: 
     assert "the ledger holds no optimizer state" in said.out
 
 
+def test_a_warning_of_the_spec_is_one_line(tell: Tell, tmp_path: Path) -> None:
+    """With its place, key and hint, and without the line of the spec that a terminal shows."""
+    path = tmp_path / "run.yaml"
+    path.write_text(hostile.one_tier().replace("restart: {total: 10 min}\n", ""), encoding="utf-8")
+    said = tell("report", str(path), "--format", "md").out
+    line = next(line for line in said.splitlines() if "10 min are assumed" in line)
+    assert "restart: left out: 10 min are assumed; hint: write restart" in line
+    assert "?" not in line
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

@@ -2,9 +2,9 @@
 
 The whole command, ``python -m ckptplan sweep llama3-405b`` over a hundred values each of the MTBF, the restart and the
 number of GPUs, to CSV. Against it start-up (the same command for one point) and twice the time in which the fastest CSV
-writer at hand writes the same numbers: pyarrow, and polars where it is installed. Each is the best of several runs, which
-take turns. Then points per second of that command, start-up taken off, against a loop that calls the plan once per point.
-Exits with 1 if the command takes longer than twice the writer plus start-up.
+writer at hand writes the same numbers: pyarrow, and polars where it is installed. Each is the best of several runs,
+which take turns. Then points per second of that command, start-up taken off, against a loop that calls the plan once
+per point. Exits with 1 if the command takes longer than twice the writer plus start-up.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-import pyarrow.csv as pa_csv
 
 from ckptplan.load import load
 from ckptplan.plan import plan
@@ -54,6 +52,8 @@ def swept(axes: tuple[str, ...], output: Path) -> float:
 
 def writers(table: Any, output: Path) -> dict[str, Callable[[], object]]:
     """Every CSV writer at hand, ready to write the same numbers and texts."""
+    import pyarrow.csv as pa_csv
+
     found: dict[str, Callable[[], object]] = {"pyarrow": lambda: pa_csv.write_csv(table, output)}
     if find_spec("polars") is not None:
         import polars
@@ -82,6 +82,8 @@ def points_looped() -> float:
 
 def main() -> int:
     """Measure all of it, taking turns, and compare."""
+    import pyarrow.csv as pa_csv
+
     with tempfile.TemporaryDirectory() as folder:
         mine, other = Path(folder, "mine.csv"), Path(folder, "other.csv")
         swept(GRID, mine)

@@ -30,7 +30,7 @@ class Writer(ABC):
         """What stands before all rows."""
 
     @abstractmethod
-    def encode(self, part: Columns) -> Iterable[bytes]:
+    def encode(self, part: Columns) -> Iterable[bytes | memoryview]:
         """The rows of a part."""
 
     @abstractmethod
@@ -45,7 +45,7 @@ class CsvWriter(Writer):
         """The header, whose line feed comes with the first row."""
         return csv_header(self.columns)
 
-    def encode(self, part: Columns) -> Iterable[bytes]:
+    def encode(self, part: Columns) -> Iterable[bytes | memoryview]:
         """The rows, each with the line feed before it."""
         return encoded(part, self.columns, CSV)
 
@@ -66,7 +66,7 @@ class JsonWriter(Writer):
         text = json.dumps(json_ready(dict(self._head)), indent=2, ensure_ascii=True, allow_nan=False)
         return f'{text[:-2]},\n  "rows": ['.encode()
 
-    def encode(self, part: Columns) -> Iterable[bytes]:
+    def encode(self, part: Columns) -> Iterable[bytes | memoryview]:
         """The rows, each with the comma before it."""
         return encoded(part, self.columns, JSON)
 
@@ -84,7 +84,7 @@ class MarkdownWriter(Writer):
         rule = ["---" if column.text else "---:" for column in self.columns]
         return f"{markdown_row([column.title for column in self.columns])}\n{markdown_row(rule)}".encode()
 
-    def encode(self, part: Columns) -> Iterable[bytes]:
+    def encode(self, part: Columns) -> Iterable[bytes | memoryview]:
         """The rows."""
         rows = zip(*(cells(column, part[column.name]) for column in self.columns), strict=True)
         yield "".join(f"\n{markdown_row(row)}" for row in rows).encode()
@@ -112,9 +112,9 @@ def write(parts: Iterable[Columns], writer: Writer, tail: Mapping[str, Any], fil
     file.write(writer.end(tail))
 
 
-def _encoded_ahead(parts: Iterable[Columns], writer: Writer) -> Iterator[list[bytes]]:
+def _encoded_ahead(parts: Iterable[Columns], writer: Writer) -> Iterator[list[bytes | memoryview]]:
     """The rows of each part, made by threads while the next ones are evaluated."""
-    waiting: deque[Future[list[bytes]]] = deque()
+    waiting: deque[Future[list[bytes | memoryview]]] = deque()
     pool = ThreadPoolExecutor(_THREADS)
     try:
         for part in parts:

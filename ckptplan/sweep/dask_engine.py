@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import pickle
 import time
@@ -31,6 +32,9 @@ class DaskEngine(Runner):
         self._jobs, self._address = jobs, address
         self._stack = ExitStack()
         self._is_open = False
+        self._client: Any = None
+        self._executor: Any = None
+        self._study: Any = None  # the task that holds what is evaluated
         self._round = 0  # connections made so far
         self._sent: dict[Future[Columns], int] = {}
         self._threads, self._counted_s = jobs, 0.0
@@ -82,8 +86,13 @@ class DaskEngine(Runner):
         """Cancel what is not finished and disconnect; workers of its own end."""
         if self._is_open:
             with _quiet(), sheltered():
+                self._is_open = False
                 self._stack.close()
-        self._is_open = False
+                for future in self._sent:  # the loop that would have said so has ended
+                    if not future.done():
+                        future.set_exception(CancelledError())
+                self._client = self._executor = self._study = None
+                gc.collect()  # a lost connection leaves sockets to be found here, where nobody is warned of them
         self._sent.clear()
 
     @property

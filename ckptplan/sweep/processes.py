@@ -133,13 +133,37 @@ def _is_lost(future: Future[Columns]) -> bool:
 
 @contextmanager
 def sheltered() -> Iterator[None]:
-    """Processes and threads started meanwhile never see Ctrl-C; for this one it waits until the end of the block."""
+    """Processes and threads started meanwhile never see Ctrl-C; for this one it waits until the end of the block.
+
+    A blocked signal is inherited, but does not keep this process from an interruption: any other thread may take it.
+    """
     resource_tracker.ensure_running()  # starts with the first process, and leaves Ctrl-C unblocked when it does
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    with _deferred():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _deferred() -> Iterator[None]:
+    """Handle signals that interrupt at the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    handled = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handled = {number: handler for number, handler in handled.items() if callable(handler)}
     try:
+        for number in handled:
+            signal.signal(number, lambda number, _: arrived.append(number))
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        if arrived:
+            signal.raise_signal(arrived[0])
 
 
 def allow_files(count: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from ckptplan.plan import status
 from ckptplan.plan.record import Record
+from ckptplan.sweep.alike import Codes, Printed, combined, decimals, significant, where
 from ckptplan.sweep.built import Objects
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.columns import Labels
@@ -19,6 +21,7 @@ from ckptplan.sweep.points import with_note
 _POINTS_OFF = 0.005
 _STEPS_COST = 0.0005
 _NO_PROGRESS = 0.05
+_LARGE_STALL = 0.2
 
 _USED = (
     "mtbf_s",
@@ -31,63 +34,93 @@ _USED = (
     "goodput_exact",
     "goodput_steps",
 )
-_Keys = npt.NDArray[np.int64]
 
 
 def statuses(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Labels:
     """The status of every point of a block by one way of saving, in order."""
     keys = _keys(row, notes, shape)
-    record = _record_at(row, notes, shape)
     _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    texts = [record(int(place)) for place in first]
-    names = dict.fromkeys(texts)
-    places = {name: place for place, name in enumerate(names)}
-    table = np.array([places[text] for text in texts], dtype=np.int32)
-    return Labels(table[codes].reshape(shape), tuple(names))
+    places: dict[str, int] = {}
+    table = [places.setdefault(text, len(places)) for text in _texts(row, notes, shape, first)]
+    return Labels(np.array(table, dtype=np.int32)[codes].reshape(shape), tuple(places))
 
 
-def _keys(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> _Keys:
-    """A number for every point: equal ones have equal sentences, negative ones have a sentence of their own."""
-    with np.errstate(invalid="ignore"):
-        exact, steps, interval_s = row.goodput_exact, row.goodput_steps, row.interval_s
-        given = row.asked_s is not None
-        raised = (interval_s > row.asked_s) if row.asked_s is not None else np.array(False)
-        at_floor = (row.interval_floor_s > 0) & (interval_s <= row.interval_floor_s) & (not given)
-        stuck = (exact < _NO_PROGRESS) & (not row.is_first_order)
-        own = stuck & given & (interval_s > row.mtbf_s)
-        own = own | (exact - steps > _STEPS_COST)
+def _keys(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Codes:
+    """A number for every point: equal ones have equal sentences. Thresholds and digits are those of `status`."""
+    with np.errstate(all="ignore"):
+        parts = [_flags(row), _of_scale(notes), *_asked(row), *_progress(row)]
+        cost = row.goodput_exact - row.goodput_steps
+        parts.append(where(np.asarray(cost > _STEPS_COST), decimals(100.0 * cost, 1, 100.0)))
         if row.is_first_order:
-            goodput = row.goodput
-            own = own | np.isnan(goodput) | (np.abs(goodput - exact) >= _POINTS_OFF)
-    keys = at_floor + 2 * stuck.astype(np.int64)
-    keys = keys + 4 * np.where(raised, 1 + _numbered(row.asked_s), 0) if row.asked_s is not None else keys
+            parts += _of_first_order(row)
+    return combined(parts, shape)
+
+
+def _flags(row: ClosedRow) -> Printed:
+    at_floor = (row.interval_floor_s > 0) & (row.interval_s <= row.interval_floor_s) & (row.asked_s is None)
+    stuck = (row.goodput_exact < _NO_PROGRESS) & (not row.is_first_order)
+    return _certain(at_floor + 2 * stuck.astype(np.int64), 4)
+
+
+def _of_scale(notes: Objects) -> Printed:
     texts, numbers = np.unique(notes.astype(str), return_inverse=True)
-    if len(texts) > 1:
-        keys = keys * len(texts) + numbers.reshape(notes.shape)
-    keys, own = (np.broadcast_to(one, shape).reshape(-1) for one in (keys, own))
-    return np.where(own, -1 - np.arange(keys.size), keys)
+    return _certain(numbers.reshape(notes.shape), len(texts))
 
 
-def _numbered(asked_s: npt.NDArray[np.float64] | None) -> _Keys:
-    values = np.zeros(()) if asked_s is None else asked_s
-    return np.arange(values.size).reshape(values.shape)
+def _asked(row: ClosedRow) -> Iterator[Printed]:
+    """The given interval, where it is raised."""
+    if row.asked_s is not None:
+        numbers = np.arange(row.asked_s.size).reshape(row.asked_s.shape)
+        yield where(row.interval_s > row.asked_s, _certain(numbers, row.asked_s.size))
 
 
-def _record_at(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Callable[[int], str]:
-    """The sentence of one point by its number in the block."""
-    arrays = {name: np.broadcast_to(row.column(name), shape) for name in _USED}
-    asked_s = None if row.asked_s is None else np.broadcast_to(row.asked_s, shape)
-    of_scale = np.broadcast_to(notes, shape)
+def _progress(row: ClosedRow) -> Iterator[Printed]:
+    """How many times the MTBF a given interval is that lets hardly anything through."""
+    if row.asked_s is not None and not row.is_first_order:
+        ratio = row.interval_s / row.mtbf_s
+        yield where((row.goodput_exact < _NO_PROGRESS) & (row.interval_s > row.mtbf_s), significant(ratio, 3))
 
-    def text(place: int) -> str:
-        at = np.unravel_index(place, shape)
-        known: dict[str, Any] = {name: float(array[at]) for name, array in arrays.items()}
-        known |= {name: None for name in _OPTIONAL if np.isnan(known[name])}
-        given_s = None if asked_s is None else float(asked_s[at])
-        made = _BLANK._replace(method=row.method, given=given_s is not None, asked_interval_s=given_s, **known)
-        return with_note(status.of_record(made), of_scale[at] or None)
 
-    return text
+def _of_first_order(row: ClosedRow) -> Iterator[Printed]:
+    """How far the first-order sum is off, and why."""
+    goodput, off = row.goodput, row.goodput - row.goodput_exact
+    unknown = np.isnan(goodput)
+    said = unknown | (np.abs(off) >= _POINTS_OFF)
+    yield where(unknown, significant(row.overhead, 3))
+    yield where(~unknown & said, decimals(100.0 * np.abs(off), 1, 100.0))
+    yield _certain((off < 0).astype(np.int64), 2)
+    shares = (row.effective_stall_s / row.mtbf_s, row.interval_s / row.mtbf_s, row.restart_total_s / row.mtbf_s)
+    most = np.maximum(np.maximum(shares[0], shares[1]), shares[2])
+    of_interval = np.where(row.interval_s > 0.0, row.effective_stall_s / row.interval_s, 0.0)
+    of_save = of_interval > np.maximum(most, _LARGE_STALL)
+    yield where(said & of_save, significant(100.0 * of_interval, 3))
+    name = np.where(shares[0] >= most, 0, np.where(shares[1] >= most, 1, 2))
+    yield where(said & ~of_save, _certain(name, 3))
+    small = 100.0 * most < 100.0
+    yield where(said & ~of_save & small, significant(100.0 * most, 2))
+    yield where(said & ~of_save & ~small, significant(most, 3))
+
+
+def _certain(codes: Codes, size: int) -> Printed:
+    return Printed(codes, np.ones((), dtype=bool), size)
+
+
+def _texts(row: ClosedRow, notes: Objects, shape: tuple[int, ...], places: npt.NDArray[np.intp]) -> Iterator[str]:
+    """The sentences of some points, by their numbers in the block."""
+    at = np.unravel_index(places, shape)
+
+    def chosen(array: npt.NDArray[Any]) -> list[Any]:
+        found: list[Any] = np.broadcast_to(array, shape)[at].tolist()
+        return found
+
+    columns = [chosen(row.column(name)) for name in _USED]
+    asked = [None] * len(places) if row.asked_s is None else chosen(row.asked_s)
+    blank = _BLANK._replace(method=row.method, given=row.asked_s is not None)
+    for given_s, note, *values in zip(asked, chosen(notes), *columns, strict=True):
+        known: dict[str, Any] = dict(zip(_USED, values, strict=True))
+        for name in _OPTIONAL:
+            known[name] = None if math.isnan(known[name]) else known[name]
+        yield with_note(status.of_record(blank._replace(asked_interval_s=given_s, **known)), note or None)
 
 
 _OPTIONAL = ("goodput", "goodput_steps")

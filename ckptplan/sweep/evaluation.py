@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ckptplan.cost.scenario import LawName
 from ckptplan.errors import InputError, Problem
 from ckptplan.sweep.closed import block_columns, is_closed_study
 from ckptplan.sweep.columns import Column, Columns, Labels, joined, length
@@ -20,9 +21,9 @@ from ckptplan.sweep.study import GPUS, INTERVAL, Each, Member, Study
 SPEC = "spec"  # names the column of the spec
 
 _CLOSED_ROWS = 100_000
-_PLANNED_POINTS = 1_000  # of one class of failures, in a second or two
-_SUMMED_POINTS = 100  # of another law or several classes, which are sums, chains or simulated runs
-_PLAYED_POINTS = 4
+# Points that are planned one by one in a few seconds: exponential failures of one class; other laws, or the run to its
+# end; several classes or tiers; simulated runs.
+_PLANNED_POINTS, _SUMMED_POINTS, _SPECTRUM_POINTS, _PLAYED_POINTS = 2_000, 300, 20, 4
 # Columns of which every planned row has a value.
 _ALWAYS = ("gpus", "mtbf_s", "stall_s", "interval_s", "goodput_exact", "goodput_typed", "lost_fraction", "useful_gpus")
 
@@ -131,10 +132,11 @@ def _points_of_a_chunk(study: Study, member: Member) -> int:
         return _PLAYED_POINTS
     if is_closed_study(study, member):
         return max(_CLOSED_ROWS // rows_per_point(study, member), 1)
-    scenario = member.scenario
-    alike = not scenario.has_spectrum and not scenario.failures.law.gaps_s and Source.RUN not in sources
+    if member.scenario.has_spectrum:
+        return _SPECTRUM_POINTS
+    exponential = member.scenario.failures.law.name is LawName.EXPONENTIAL and Source.RUN not in sources
     rows = 1 if study.each is Each.POINT else rows_per_point(study, member)
-    return max((_PLANNED_POINTS if alike else _SUMMED_POINTS) // rows, 1)
+    return max((_PLANNED_POINTS if exponential else _SUMMED_POINTS) // rows, 1)
 
 
 def evaluate(study: Study, chunk: Chunk) -> Columns:

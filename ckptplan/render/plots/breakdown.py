@@ -135,7 +135,9 @@ def _bars(axis_of: Axes, theme: Theme, records: Sequence[Record], names: Sequenc
         for name in names:
             look = theme.parts[name]
             (bar,) = axis_of.barh(number, parts[name], height=_BAR / _ROW, left=start, facecolor=look.colour)
-            bar.set(hatch=look.hatch, edgecolor=theme.background, linewidth=0.6, gid=f"{name}:{record.strategy}")
+            bar.set(
+                hatch=look.hatch, edgecolor=theme.background, linewidth=0.6, gid=f"{name}:{lettered(record.strategy)}"
+            )
             start += parts[name]
     axis_of.set_ylim(len(records) - 0.5, -0.5)
     axis_of.set_yticks([])

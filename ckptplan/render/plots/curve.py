@@ -164,13 +164,13 @@ def _draw(axis_of: Axes, plan: Plan, curve: GoodputCurve, theme: Theme) -> None:
             color=look.colour,
             linestyle=look.dash,
             linewidth=2.2 if best else 1.6,
-            gid=f"curve:{line.strategy}",
+            gid=f"curve:{lettered(line.strategy)}",
         )
     for record in _marked(plan):
         look = Look(looks[record.strategy].colour, marker=_MARKERS[record.method])
-        _mark(axis_of, theme, look, record, f"{record.method}:{record.strategy}")
+        _mark(axis_of, theme, look, record, f"{record.method}:{lettered(record.strategy)}")
     for record in given_of(plan):
-        _mark(axis_of, theme, Look(theme.accent, marker="X"), record, f"given:{record.strategy}")
+        _mark(axis_of, theme, Look(theme.accent, marker="X"), record, f"given:{lettered(record.strategy)}")
 
 
 def _mark(axis_of: Axes, theme: Theme, look: Look, record: Record, name: str) -> None:

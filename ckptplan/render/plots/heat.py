@@ -55,7 +55,7 @@ def heat_block(
         write(figure, left + 0.5 * inner, middle, lettered(across.key), align="center", size=SMALL, colour=theme.muted)
         levels = () if _numbers(figure, values, at, ends, text) else _levels(ends)
         _contours(axis_of, values, ends, levels)
-        _scale(figure, theme, Rect(left, place.bottom + line + 0.06, inner, _BAR), ends, levels, text)
+        _scale(figure, theme, Rect(left, place.bottom + line + 0.06, inner, _BAR), ends, levels=levels, text=text)
 
     return Block(line + 0.05 + high + below, draw)
 
@@ -150,6 +150,7 @@ def _scale(
     theme: Theme,
     at: Rect,
     ends: tuple[float, float],
+    *,
     levels: Sequence[float],
     text: Callable[[float], str],
 ) -> None:

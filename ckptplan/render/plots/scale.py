@@ -132,14 +132,16 @@ def _draw(axis_of: Axes, scaling: Scaling, looks: dict[str, Look], theme: Theme,
             linestyle=look.dash,
             marker=look.marker,
             markersize=5.0,
-            gid=f"{field}:{peak.strategy}",
+            gid=f"{field}:{lettered(peak.strategy)}",
         )
         for turn, sign in ((peak.peak, "*"), (peak.paying, "P")):
             value = None if turn is None or not turn.gpus else getattr(turn, field)
             if turn is None or turn.gpus is None or value is None:
                 continue
             made = marker(theme, Look(look.colour, marker=sign), [turn.gpus], [value])
-            made.set(markersize=11.0, zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{peak.strategy}")
+            made.set(
+                markersize=11.0, zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{lettered(peak.strategy)}"
+            )
             axis_of.add_line(made)
             values.append(value)
         highest = max(highest, *values)

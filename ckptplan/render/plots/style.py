@@ -55,9 +55,9 @@ def _series(colours: tuple[str, ...]) -> tuple[Look, ...]:
 def _parts(useful: str) -> MappingProxyType[str, Look]:
     return MappingProxyType(
         {
-            "save": Look("#0072B2"),
+            "save": Look("#6BB6EA"),
             "rework": Look("#F0B440", hatch="////"),
-            "restart": Look("#B23A00"),
+            "restart": Look("#C44A12"),
             "slow": Look("#E3A5C8", hatch="...."),
             "waiting": Look("#0B8A68", hatch="xxxx"),
             "useful": Look(useful),

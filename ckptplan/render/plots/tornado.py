@@ -122,7 +122,7 @@ def _bars(axis_of: Axes, rows: Sequence[Lever], theme: Theme) -> None:
     for number, (one, value) in enumerate(zip(rows, gains, strict=True)):
         look = _look(theme, gains=one.gained >= 0.0, own=one.own)
         (bar,) = axis_of.barh(number, value, height=_BAR / _ROW, facecolor=look.colour)
-        bar.set(hatch=look.hatch, edgecolor=theme.background, linewidth=0.6, gid=f"lever:{one.key}")
+        bar.set(hatch=look.hatch, edgecolor=theme.background, linewidth=0.6, gid=f"lever:{lettered(one.key)}")
     axis_of.set_ylim(len(rows) - 0.5, -0.5)
     axis_of.set_yticks([])
     low, high = min(*gains, 0.0), max(*gains, 0.0)

@@ -1,0 +1,190 @@
+"""A picture holds the numbers of the JSON document, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ckptplan.render.fit_sheet import fit_document
+from ckptplan.render.lever_document import lever_document
+from ckptplan.render.plan_document import plan_document
+from ckptplan.render.plots.breakdown import breakdown_figure
+from ckptplan.render.plots.curve import curve_figure
+from ckptplan.render.plots.scale import scale_figure
+from ckptplan.render.plots.simulation import simulation_figure
+from ckptplan.render.plots.style import LIGHT
+from ckptplan.render.plots.survival import survival_figure
+from ckptplan.render.plots.sweep import sweep_figure
+from ckptplan.render.plots.tornado import tornado_figure
+from ckptplan.render.scale_report import scale_document
+from ckptplan.render.simulation_report import simulation_document
+from tests.render.plots.drawn import named, names, texts_of
+from tests.render.plots.results import (
+    CONFIGS,
+    ROOT,
+    fitted_of,
+    levers_of,
+    plan_of,
+    scaling_of,
+    simulation_of,
+    swept,
+)
+
+
+def _point(artist: Any) -> tuple[float, float]:
+    (x,), (y,) = artist.get_data()
+    return x, y
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_mark_of_a_curve_is_a_record_of_the_document(config: str) -> None:
+    """A mark stands at the interval and the exact goodput of its record; every record at the planned scale has one."""
+    made, curve = plan_of(config)
+    figure = curve_figure(made, curve, LIGHT)
+    document = plan_document(made, {})
+    wanted = {
+        f"{'given' if row['given'] else row['method']}:{row['strategy']}": (row["interval_s"], row["goodput_exact"])
+        for row in document["plans"]
+        if not row["given"]
+    }
+    drawn = {name: _point(named(figure, name)) for name in wanted}
+    assert drawn == wanted
+    given = {(row["interval_s"], row["goodput_exact"]) for row in document["plans"] if row["given"]}
+    marks = figure.findobj(lambda artist: (artist.get_gid() or "").startswith("given:"))
+    assert {_point(mark) for mark in marks} <= given
+    assert len(marks) == len({(r.strategy, r.asked_interval_s) for r in made.given()})
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_shaded_region_is_the_flat_one_of_the_document(config: str) -> None:
+    """The shade ends where the document says that a tenth of a point is lost."""
+    made, curve = plan_of(config)
+    shade = named(curve_figure(made, curve, LIGHT), "flat").get_extents()
+    axes_of = curve_figure(made, curve, LIGHT).axes[0]
+    flat = plan_document(made, {})["flat"]
+    ends = axes_of.transData.transform([(flat["low_s"], 0.0), (flat["high_s"], 0.0)])[:, 0]
+    assert (shade.x0, shade.x1) == pytest.approx(tuple(ends), abs=1e-6)
+
+
+def test_the_curve_goes_through_the_marks() -> None:
+    """Between the two points around it, each curve takes the value of the exact optimum: the same goodput is drawn."""
+    made, curve = plan_of("llama3-405b")
+    figure = curve_figure(made, curve, LIGHT)
+    for record in made.optima():
+        x, y = named(figure, f"curve:{record.strategy}").get_data()
+        near = np.interp(np.log(record.interval_s), np.log(x), y)
+        assert near == pytest.approx(record.goodput_exact, abs=2e-5)  # of a curve of 241 points
+        assert np.nanmax(y) <= record.goodput_exact
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_bars_of_the_breakdown_are_the_fractions_of_the_document(config: str) -> None:
+    """Each bar is as long as its share, begins where the one before ends, and all of a strategy end at one."""
+    made, _ = plan_of(config)
+    figure = breakdown_figure(made, LIGHT)
+    rows = {(r["strategy"], r["method"]): r for r in plan_document(made, {})["plans"] if not r["given"]}
+    optima = [*made.optima(), *(r for r in made.records if r.strategy == "tiers" and not r.given)]
+    for record in optima:
+        row, end = rows[record.strategy, record.method], 0.0
+        for part in ("save", "rework", "restart", "slow", "waiting", "useful"):
+            if f"{part}:{record.strategy}" not in names(figure):
+                assert row[f"{part}_fraction"] < 5e-6
+                continue
+            bar = named(figure, f"{part}:{record.strategy}")
+            share = row["goodput" if part == "useful" else f"{part}_fraction"]
+            assert bar.get_width() == pytest.approx(share, abs=1e-15)  # matplotlib keeps both ends
+            assert bar.get_x() == pytest.approx(end, abs=1e-12)
+            end += bar.get_width()
+        assert end == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("config", ["llama3-405b", "lab-64", "spectrum-16384"])
+def test_lines_of_a_scaling_are_those_of_the_document(config: str) -> None:
+    """Goodput and useful GPUs at each size, the peak and the limit of pay are the numbers of the document."""
+    made = scaling_of(config)
+    figure, document = scale_figure(made, LIGHT), scale_document(made, {})
+    for field in ("goodput", "useful_gpus"):
+        for strategy in made.strategies:
+            rows = [row for row in document["sizes"] if row["strategy"] == strategy]
+            x, y = named(figure, f"{field}:{strategy}").get_data()
+            assert list(x) == [row["gpus"] for row in rows]
+            assert list(y) == [row[field] for row in rows]
+    for peak in document["peaks"]:
+        marks = figure.findobj(lambda artist, peak=peak: artist.get_gid() == f"peak:{peak['strategy']}")
+        points = [(peak["peak"]["gpus"], peak["peak"][field]) for field in ("goodput", "useful_gpus")]
+        assert [_point(mark) for mark in marks] == points
+
+
+def test_the_histogram_is_that_of_the_document() -> None:
+    """Bins and their counts are those of the document, and all runs are in them."""
+    made = simulation_of("llama3-405b")
+    found = simulation_document(made, {})["distribution"]
+    stairs = named(simulation_figure(made, LIGHT), "runs").get_data()
+    assert list(stairs.values) == list(found["runs"])
+    assert list(stairs.edges * 86_400.0) == pytest.approx(list(found["edges_s"]), rel=1e-12)
+    assert sum(found["runs"]) == made.runs
+
+
+def test_the_mean_and_the_quantiles_of_simulated_runs_are_written() -> None:
+    """Labels give mean, quantiles and prediction as the report prints them."""
+    made = simulation_of("llama3-405b")
+    from ckptplan.render.numbers import duration
+
+    texts = " ".join(one.text for one in texts_of(simulation_figure(made, LIGHT)))
+    wall = made.wall_s
+    for value in (wall.mean, wall.p5, wall.p50, wall.p95, made.predicted_wall_s):
+        assert duration(float(value or 0.0)) in texts
+
+
+def test_the_survival_of_a_record_is_that_of_the_document() -> None:
+    """Steps, band and the law: what is drawn is the Kaplan-Meier estimate of the document and the law it gives."""
+    from ckptplan.fit.counting import Counting
+    from ckptplan.fit.planning import recorded_failures
+
+    fitted = fitted_of(str(ROOT / "docs" / "example" / "sacct.txt"))
+    document = fit_document(fitted, recorded_failures(fitted, Counting()), None, "")
+    figure = survival_figure(fitted, LIGHT)
+    x, y = named(figure, "record").get_data()
+    assert list(x[1:] * 86_400.0) == pytest.approx([row["time_s"] for row in document["survival"]], rel=1e-12)
+    assert list(y[1:]) == [row["survival"] for row in document["survival"]]
+    (chosen,) = [row for row in document["laws"] if row["choice"].startswith("chosen")]
+    x, y = named(figure, f"law:{chosen['law']}").get_data()
+    assert chosen["law"] == "exponential"
+    assert y == pytest.approx(np.exp(-x * 86_400.0 / chosen["mean_s"]), rel=1e-12)
+
+
+@pytest.mark.parametrize("config", ["llama3-405b", "spectrum-16384", "lab-64"])
+def test_bars_of_levers_are_what_the_document_says_they_gain(config: str) -> None:
+    """Each lever is a bar as long as the points that it gains, in the order of the document."""
+    made = levers_of(config)
+    figure = tornado_figure(made, LIGHT)
+    rows = lever_document(made, {})["levers"]
+    assert rows
+    for place, row in enumerate(rows):
+        bar = named(figure, f"lever:{row['key']}")
+        assert bar.get_width() == pytest.approx(100.0 * row["gained"], rel=1e-12)
+        assert bar.get_y() + 0.5 * bar.get_height() == pytest.approx(place)
+
+
+def test_lines_of_a_sweep_are_its_columns() -> None:
+    """Each strategy is a line through its rows, whatever the order in which they come."""
+    study, columns = swept(("llama3-405b",), ("cluster.gpus=8192,65536,1024",), show="goodput_typed", each="strategy")
+    figure = sweep_figure(study, columns, LIGHT)
+    strategies = columns["strategy"].texts()  # type: ignore[union-attr]
+    for name in set(strategies):
+        x, y = named(figure, f"series:{name}").get_data()
+        rows = [place for place, one in enumerate(strategies) if one == name]
+        wanted = sorted(
+            zip(np.asarray(columns["cluster.gpus"])[rows], np.asarray(columns["goodput_typed"])[rows], strict=True)
+        )
+        assert list(zip(x, y, strict=True)) == wanted
+
+
+def test_cells_of_a_map_are_the_column() -> None:
+    """The first axis runs to the right, the second upwards."""
+    over = ("cluster.gpus=1024..131072:log:8", "failures.mtbf=1..9 h:9")
+    study, columns = swept(("llama3-405b",), over, show="goodput_typed")
+    cells = named(sweep_figure(study, columns, LIGHT), "heat").get_array()
+    assert np.asarray(cells).reshape(9, 8).T.ravel() == pytest.approx(np.asarray(columns["goodput_typed"]), abs=0.0)

@@ -17,7 +17,11 @@ _NOT_ASKED = Money(None, None)
 
 
 class Outcome(NamedTuple):
-    """The best way of saving. ``goodput`` is of the number to type, ``before_steps`` of the interval not rounded."""
+    """The best way of saving. ``goodput`` is of the number to type.
+
+    ``before_steps`` is that of the best interval of any strategy, not rounded to whole steps, which may favour another
+    strategy where steps are coarse.
+    """
 
     scenario: Scenario
     strategy: str
@@ -51,7 +55,7 @@ def outcome_of(scenario: Scenario) -> Outcome:
         interval_s=best.interval_s,
         interval_steps=best.interval_steps,
         goodput=best.goodput_typed,
-        before_steps=best.goodput_exact,
+        before_steps=max(row.goodput_exact for _, row in rows),
         best=best,
         case=case,
         warnings=said,

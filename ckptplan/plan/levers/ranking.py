@@ -27,8 +27,7 @@ _NUMBERS = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?(?: (?:us|ms|s|min|h|d|years|G
 _ASSUMED = (
     "each lever is pulled by itself, everything else as the spec has it; the run then saves by its best strategy, at "
     "the best interval for that",
-    "goodput is that of the whole steps that would be typed; a lever may lose a hair to that rounding, and is ranked "
-    "with it",
+    "goodput is that of the whole steps that would be typed, the better of the two next to the best interval",
     "savings are GPU-hours of the whole work at the goodput of the long run; GPUs that stand by are taken off",
     "together, the changes of your own come first, then rates, then the times that they give; one that no longer "
     "applies adds nothing",
@@ -152,10 +151,11 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
     )
     lever = with_savings(bare, now.scenario, now.goodput, change.scenario, extra_gpus=change.extra_gpus, price=price)
     of_size = _of_size(now.scenario, change.scenario, lever.wall_s_saved)
-    return lever._replace(notes=(*change.notes, *_of_rounding(lever), *of_size))
+    return lever._replace(notes=(*change.notes, *notes_of_rounding(lever), *of_size))
 
 
-def _of_rounding(lever: Lever) -> Iterator[str]:
+def notes_of_rounding(lever: Lever) -> Iterator[str]:
+    """Where whole steps take a gain away: the pattern of tiers, or a jump of recorded gaps, falls between two."""
     if lever.gained < 0.0 <= lever.gained_before_steps:
         yield f"gains {100 * lever.gained_before_steps:.2g} points before whole steps, which take them away"
 

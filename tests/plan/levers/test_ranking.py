@@ -12,9 +12,10 @@ from ckptplan.errors import InputError
 from ckptplan.load import load
 from ckptplan.plan import plan
 from ckptplan.plan.levers import factors
+from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.outcome import outcome_of
 from ckptplan.plan.levers.own import Own
-from ckptplan.plan.levers.ranking import levers
+from ckptplan.plan.levers.ranking import levers, notes_of_rounding
 from tests.plan.levers.shipped import ENTRIES, NAMES, lever, levers_of, pulled, scenario_of
 
 _OTHER_LAW = "failures.law={name: weibull, shape: 0.7}"
@@ -29,6 +30,23 @@ def test_every_realistic_lever_gains(name: str) -> None:
         after = outcome_of(pulled(scenario_of(name), one.key).scenario)
         assert one.gained_before_steps >= 0.0, one
         assert one.gained >= -(after.before_steps - after.goodput), one
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("spot-24", "600 s"), ("spot-24", "350 s"), ("llama3-405b", "700 s"), ("opt-175b", "1500 s")]
+)
+def test_coarse_steps_take_no_gain_away(name: str, step: str) -> None:
+    """What gains at every interval gains at the better of two whole numbers of steps as well, however coarse."""
+    made = levers(load(name, sets=[f"training.step_time={step}"], environment={}).scenario)
+    assert len(made.levers) >= 4
+    assert all(one.gained >= 0.0 and one.gained_before_steps >= 0.0 for one in made.levers)
+
+
+def test_a_gain_that_rounding_takes_away_has_a_note() -> None:
+    """What is typed may lose where the pattern of tiers, or a jump of recorded gaps, falls between two steps."""
+    lost = Lever("k", "t", "c", "s", 1.0, 1, 0.9, gained=-1e-5, gained_before_steps=2e-5)
+    assert list(notes_of_rounding(lost)) == ["gains 0.002 points before whole steps, which take them away"]
+    assert list(notes_of_rounding(lost._replace(gained=1e-5))) == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 # Within <script> nothing is decoded: what could end the element, or begin a comment in it, is written as JSON escapes.
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
+_IN_A_LINE = 24  # letters of a cell
+_FEW_COLUMNS = 5  # of a table that has room for long words on paper
+
 
 def html(page: Page) -> str:
     """The whole file.
@@ -48,12 +51,21 @@ def _environment() -> Environment:
     )
     environment.filters["as_script"] = _as_script
     environment.filters["as_drawing"] = _as_drawing
+    environment.filters["as_class"] = _as_class
     return environment
 
 
 def _finalize(value: Any) -> Any:
     """Names of the user's must not steer a page either: reversed or hidden letters are ?."""
     return printable(value) if type(value) is str else value
+
+
+def _as_class(cell: str, columns: int) -> str:
+    """How a cell may be broken: ``short`` stays in one line, ``text`` breaks between words, ``long`` within them."""
+    if len(cell) <= _IN_A_LINE:
+        return "short"
+    longest = max(map(len, cell.split()), default=0)
+    return "text" if longest <= (_IN_A_LINE if columns > _FEW_COLUMNS else 2 * _IN_A_LINE) else "long"
 
 
 def _as_script(json: str) -> str:

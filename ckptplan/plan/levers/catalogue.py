@@ -131,7 +131,10 @@ def _in_background(scenario: Scenario, stall_s: float) -> tuple[Save, SaveCost]:
 def _for_background(scenario: Scenario, cost: SaveCost, stall_s: float) -> Iterator[str]:
     if scenario.cluster.host_memory_per_node_bytes is None:
         yield f"host memory of {format_size(cost.host_memory_per_node_bytes)} per node must be free for its buffer"
-    yield "the flush is taken not to slow training; measured runs lose 2 to 55 % while it lasts"
+    yield (
+        "only the copy-out blocks, and the flush is taken not to slow training; measured are stalls of 0.8 s to several "
+        "seconds, and 2 to 55 % of the speed"
+    )
     if cost.flush_s < 0.99 * stall_s:
         yield (
             f"storage would flush in {format_time(cost.flush_s)}, and a save now blocks for {format_time(stall_s)}: "
@@ -166,7 +169,8 @@ def _half_restart(scenario: Scenario) -> Change | str:
         return "a restart takes no time"
     own = any(one.total_s or one.phases_s for one in scenario.failures.classes)
     text = f"{format_time(total_s)} to {format_time(0.5 * total_s)}"
-    return Change(factors.with_restart(scenario, 0.5), text + (", of every class likewise" if own else ""))
+    note = "it takes images at hand, compiled programs kept, and a load from near storage or from memory"
+    return Change(factors.with_restart(scenario, 0.5), text + (", of every class likewise" if own else ""), (note,))
 
 
 def _detection(scenario: Scenario) -> Change | str:

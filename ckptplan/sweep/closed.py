@@ -74,7 +74,7 @@ def block_columns(study: Study, member: Member, block: Block, names: Sequence[st
 def _places(chosen: Bools, shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The indices of points in a block."""
     for place in np.flatnonzero(chosen):
-        yield tuple(int(at) for at in np.unravel_index(place, shape))
+        yield tuple(int(at) for at in np.unravel_index(place, shape)) if shape else ()
 
 
 class _Group:

@@ -107,6 +107,7 @@ def _certain(codes: Codes, size: int) -> Printed:
 
 def _texts(row: ClosedRow, notes: Objects, shape: tuple[int, ...], places: npt.NDArray[np.intp]) -> Iterator[str]:
     """The sentences of some points, by their numbers in the block."""
+    shape = shape or (1,)  # without an axis there is one point
     at = np.unravel_index(places, shape)
 
     def chosen(array: npt.NDArray[Any]) -> list[Any]:

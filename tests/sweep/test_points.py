@@ -14,7 +14,7 @@ from ckptplan.plan.record import TIERS
 from ckptplan.spec.reading import read_spec
 from ckptplan.sweep.columns import Columns
 from ckptplan.sweep.study import GPUS, INTERVAL, Each, Member
-from tests.sweep.studies import numbers, study, swept, texts
+from tests.sweep.studies import member, numbers, study, swept, texts
 
 CONFIGS = [config.name for config in shipped_configs()]
 QUICK = ("llama3-405b", "lab-64", "spot-24", "tinyllama-16", "rsc-1")
@@ -120,6 +120,16 @@ def test_a_point_that_cannot_be_planned_is_a_row_that_says_why() -> None:
     by_strategy = swept(asked._replace(each=Each.STRATEGY))
     assert texts(by_strategy, "strategy") == ["synchronous", "asynchronous"] * 2
     assert [math.isnan(value) for value in numbers(by_strategy, "goodput_typed")] == [False, False, True, True]
+
+
+def test_a_sweep_of_one_point_that_cannot_be_planned_says_why() -> None:
+    """Without an axis, a spec that has no answer is one row without numbers."""
+    spec = member("lab-64")
+    refused = replace(spec.scenario.saves[0], flush_s=5.0)
+    asked = study(spec._replace(scenario=replace(spec.scenario, saves=(refused,))), {}, ("goodput_typed", "status"))
+    found = swept(asked)
+    assert math.isnan(numbers(found, "goodput_typed")[0])
+    assert texts(found, "status") == ["the save 'synchronous' is sharded, so nothing is flushed after its stall"]
 
 
 def test_only_the_wanted_strategies_are_planned() -> None:

@@ -132,8 +132,8 @@ def _for_background(scenario: Scenario, cost: SaveCost, stall_s: float) -> Itera
     if scenario.cluster.host_memory_per_node_bytes is None:
         yield f"host memory of {format_size(cost.host_memory_per_node_bytes)} per node must be free for its buffer"
     yield (
-        "only the copy-out blocks, and the flush is taken not to slow training; measured are stalls of 0.8 s to several "
-        "seconds, and 2 to 55 % of the speed"
+        "only the copy-out blocks, and the flush is taken not to slow training; measured runs stall for 0.8 s to "
+        "several seconds, and lose 2 to 55 % of the speed"
     )
     if cost.flush_s < 0.99 * stall_s:
         yield (

@@ -1,0 +1,209 @@
+"""``--plot FILE``: the picture beside the result, on every command that has one."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from tests.cli.harness import Tell
+from tests.cli.test_startup import loaded
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = str(ROOT / "docs" / "example" / "sacct.txt")
+COMMANDS = {
+    "optimize": ["optimize", "lab-64", "--interval", "1h"],
+    "scale": ["scale", "lab-64", "--gpu-hour-price", "2", "--useful-hour-worth", "4"],
+    "simulate": ["simulate", "lab-64", "--runs", "50"],
+    "fit": ["fit", RECORD],
+    "levers": ["levers", "lab-64"],
+    "sweep": ["sweep", "lab-64", "--over", "cluster.gpus=64,128,256"],
+}
+
+
+def _svg(path: Path) -> ET.Element:
+    return ET.fromstring(path.read_bytes())  # noqa: S314 - our own
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_result_is_printed_as_before_and_the_picture_is_written(command: str, tell: Tell, tmp_path: Path) -> None:
+    """Both kinds of file are made, reopened and hold a picture; nothing is said of them on standard output."""
+    plain = tell(*COMMANDS[command])
+    svg = tell(*COMMANDS[command], "--plot", str(tmp_path / "a.svg"))
+    png = tell(*COMMANDS[command], "--plot", str(tmp_path / "b.PNG"), "--theme", "dark")
+    assert (plain.code, svg.code, png.code) == (0, 0, 0)
+    assert plain.out == svg.out == png.out
+    assert plain.err == svg.err == png.err
+    assert len(list(_svg(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}text"))) > 10
+    image = matplotlib.image.imread(io.BytesIO((tmp_path / "b.PNG").read_bytes()))
+    assert image.shape[1] == 1600
+    assert image[0, 0, :3].max() < 0.2  # dark
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.PNG"]
+
+
+def test_the_words_of_the_picture_are_those_of_the_json(tell: Tell, tmp_path: Path) -> None:
+    """Interval, goodput, what a given interval loses, and where the optimum is flat."""
+    told = tell("optimize", "llama3-405b", "--interval", "1h", "-f", "json", "--plot", str(tmp_path / "a.svg"))
+    document = json.loads(told.out)
+    texts = " ".join(element.text or "" for element in _svg(tmp_path / "a.svg").iter())
+    best, flat = document["best"], document["flat"]
+    (given,) = [
+        r for r in document["plans"] if r["given"] and (r["strategy"], r["method"]) == ("asynchronous", "exact")
+    ]
+    assert f"exact {best['interval_s']:.0f} s; goodput {100 * best['goodput']:.2f} %" in texts
+    assert f"from {flat['low_s']:.0f} s" in texts
+    assert f"to {flat['high_s']:.0f} s" in texts
+    assert f"given 3,600 s: loses {100 * given['lost_goodput']:.2f} points with asynchronous" in texts
+    for part in ("save", "rework", "restart"):
+        for row in document["plans"]:
+            if row["method"] == "exact" and not row["given"]:
+                assert f"{100 * row[f'{part}_fraction']:.2f} %" in texts
+
+
+def test_only_the_strategies_asked_for_are_drawn(tell: Tell, tmp_path: Path) -> None:
+    """--strategy, --set and --method hold for the picture too."""
+    file = tmp_path / "a.svg"
+    options = ["--strategy", "synchronous", "--method", "daly", "--set", "name=renamed"]
+    assert tell("optimize", "llama3-405b", *options, "--plot", str(file)).code == 0
+    texts = " ".join(element.text or "" for element in _svg(file).iter())
+    assert "renamed" in texts
+    assert "Daly" in texts
+    assert "asynchronous" not in texts
+    assert "Young" not in texts
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_bad_files_are_refused_before_the_work(command: str, tell: Tell, tmp_path: Path) -> None:
+    """Another ending, none, a folder, a folder that is not there, a pipe: exit 2, nothing printed, nothing written."""
+    (tmp_path / "folder.svg").mkdir()
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "file").write_text("")
+    before = sorted(tmp_path.iterdir())
+    for name, says in (
+        ("plan.pdf", "ends in .pdf"),
+        ("plan", "has no ending"),
+        (".svg", "has no ending"),
+        ("folder.svg", "not a regular file"),
+        ("pipe.png", "not a regular file"),
+        ("none/plan.svg", "there is no folder"),
+        ("file/plan.svg", ""),
+        ("x" * 300 + ".svg", ""),
+        ("esc\x1b[31m.jpg", "esc?[31m"),
+    ):
+        told = tell(*COMMANDS[command], "--plot", str(tmp_path / name))
+        assert told.code == 2, name
+        assert told.out == "", name
+        assert says in told.err
+        assert "hint:" in told.err
+        assert "\x1b" not in told.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_input_is_never_drawn_over(tell: Tell, tmp_path: Path) -> None:
+    """A spec, a record or a file that a spec names, also by a link; nor the file of -o."""
+    shutil.copytree(ROOT / "docs" / "example", tmp_path / "example")
+    spec, record = tmp_path / "plan.svg", tmp_path / "record.png"
+    shutil.copy(ROOT / "configs" / "lab-64.yaml", spec)
+    shutil.copy(RECORD, record)
+    (tmp_path / "link.svg").symlink_to(spec)
+    named = tmp_path / "example" / "sacct.svg"
+    named.symlink_to("sacct.txt")
+    kept = {path: path.read_bytes() for path in (spec, record, named)}
+    for arguments in (
+        ["optimize", str(spec), "--plot", str(spec)],
+        ["scale", str(spec), "--plot", str(tmp_path / "link.svg")],
+        ["fit", str(record), "--plot", str(record)],
+        ["optimize", str(tmp_path / "example" / "run.yaml"), "--plot", str(named)],
+        ["sweep", str(spec), "--over", "cluster.gpus=64,128", "--plot", str(spec)],
+    ):
+        told = tell(*arguments)
+        assert told.code == 2, arguments
+        assert "would overwrite an input" in told.err
+        assert "--plot" in told.err
+    told = tell("optimize", "lab-64", "-o", str(tmp_path / "a.svg"), "--plot", str(tmp_path / "a.svg"))
+    assert (told.code, "name one file" in told.err) == (2, True)
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_options_that_would_do_nothing_are_refused(tell: Tell, tmp_path: Path) -> None:
+    """A theme without a picture, a theme that is not known, one picture of two specs, a distribution of one run."""
+    file = str(tmp_path / "a.svg")
+    for arguments, says in (
+        (["optimize", "lab-64", "--theme", "dark"], "--theme does nothing without --plot"),
+        (["optimize", "lab-64", "--plot", file, "--theme", "blue"], "blue"),
+        (["optimize", "lab-64", "tinyllama-16", "--plot", file], "--plot draws one spec"),
+        (["simulate", "lab-64", "--runs", "1", "--plot", file], "distribution of several runs"),
+    ):
+        told = tell(*arguments)
+        assert (told.code, told.out) == (2, ""), arguments
+        assert says in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("over", "says"),
+    [
+        (["cluster.gpus=64,128", "restart.total=1 min,2 min", "failures.mtbf=1 h,2 h"], "3 axes are too many"),
+        (["cluster.gpus=64"], "one point"),
+        (["failures.mtbf=1..9 h:300", "restart.total=1..9 min:300"], "90,000 points are too many"),
+    ],
+)
+def test_sweeps_that_make_no_picture_are_refused_before_the_work(
+    over: list[str], says: str, tell: Tell, tmp_path: Path
+) -> None:
+    """With a hint; nothing is swept."""
+    options = [part for one in over for part in ("--over", one)]
+    told = tell("sweep", "lab-64", *options, "-f", "csv", "--plot", str(tmp_path / "a.svg"))
+    assert (told.code, told.out) == (1, "")
+    assert says in told.err
+    assert "hint:" in told.err
+
+
+def test_a_record_that_tells_no_law_is_fitted_and_not_drawn(tell: Tell, tmp_path: Path) -> None:
+    """The result is printed, the error says why there is no picture, the exit code is 1."""
+    record = tmp_path / "gaps.csv"
+    record.write_text("gap_h\n5\n6\n")
+    plain = tell("fit", str(record), "--column", "gap=gap_h", "--unit", "h")
+    told = tell("fit", str(record), "--column", "gap=gap_h", "--unit", "h", "--plot", str(tmp_path / "a.svg"))
+    assert plain.code == 0, plain.err
+    assert (told.code, told.out) == (1, plain.out)
+    assert "nothing to draw" in told.err
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_without_matplotlib_one_error_says_what_to_install(
+    tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any work; the same command without --plot works."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = tell("optimize", "lab-64", "--plot", str(tmp_path / "a.svg"))
+    assert (told.code, told.out) == (2, "")
+    assert "pip install '.[plot]'" in told.err
+    assert tell("optimize", "lab-64").code == 0
+
+
+def test_a_file_is_replaced_whole(tell: Tell, tmp_path: Path) -> None:
+    """An older picture keeps its permissions and is never half written; a link leads to the file that is replaced."""
+    file, link = tmp_path / "a.svg", tmp_path / "link.svg"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    assert tell("optimize", "lab-64", "--plot", str(link)).code == 0
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert _svg(file).tag.endswith("svg")
+
+
+def test_nothing_loads_matplotlib_without_a_picture() -> None:
+    """Neither help nor any command that is not asked to draw."""
+    for arguments in (["optimize", "--help"], ["sweep", "--help"], *COMMANDS.values()):
+        assert loaded(arguments, ("matplotlib",)) == []

@@ -30,13 +30,18 @@ def is_quick(study: Study) -> bool:
 
 def parts_of(study: Study, executor: str, jobs: int | None, journal: Journal | None) -> Iterator[Columns]:
     """The parts of the result in order."""
-    workers = jobs or len(os.sched_getaffinity(0))
+    workers = jobs or _processors()
     runner = executor_for(executor, workers)  # a wrong name is an error also where it would not be used
     if is_quick(study):
         runner = executor_for("serial" if workers == 1 else "threads", min(workers, 4))
     parts = chunks(study)
     with _progress(parts) as on_progress:
         yield from run(partial(evaluate, study), parts, runner, journal=journal, on_progress=on_progress)
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -57,7 +62,11 @@ def kept(study: Study, resume: Path | None, beside: Path) -> Iterator[Journal | 
     parts = chunks(study)
     journal = None if resume is None and is_quick(study) else _journal(study, parts, resume, beside)
     if journal is None:
-        yield None
+        try:
+            yield None
+        except KeyboardInterrupt:
+            sys.stderr.write("nothing is kept; --resume FILE would keep the parts that are finished\n")
+            raise
         return
     with journal:
         try:

@@ -60,13 +60,14 @@ def read_member(
     first: InputError | None = None
     for values in islice(product(*(_sampled(axis.axis.values) for axis in own)), _MOST_TRIED):
         texts = [axis.as_set(value) for axis, value in zip(own, values, strict=True)]
+        places = {f"--set {text}": axis for text, axis in zip(texts, own, strict=True)}
         try:
             spec = read_spec(data, file, sets=[*sets, *texts], environment=environment, files=files)
         except InputError as error:
-            places = {f"--set {text}": axis for text, axis in zip(texts, own, strict=True)}
             first = first or InputError([_of_axis(problem, places) for problem in error.problems])
             continue
         root = None if spec._fields is None else spec._fields.groups.get("")
+        spec = replace(spec, warnings=tuple(_of_axis(warning, places) for warning in spec.warnings))
         return spec, tuple(_with_indices(axis, root) for axis in axes)
     raise first or InputError("an axis has no values")
 

@@ -7,13 +7,16 @@ import io
 import json
 
 import jsonschema
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from ckptplan.cli.sweep_output import Tally, destination
+from ckptplan.errors import InputError
 from ckptplan.render.schemas import output_schema
 from ckptplan.spec.starter import STARTER
+from ckptplan.sweep.columns import Labels
 from tests.cli.harness import ckptplan
-from tests.spec.broken import GOOD
 
 RUN = "llama3-405b"
 GPUS = ("--over", "cluster.gpus=8192,16384")
@@ -165,17 +168,26 @@ def test_points_that_cannot_be_planned_are_said(tell):
     assert "1 row has no numbers" in " ".join(told.err.split())
 
 
-def test_a_sweep_without_any_plan_is_an_error(tell, tmp_path):
-    """Exit 1 with the first reason; no file appears."""
+def test_a_sweep_without_any_plan_is_an_error(tmp_path):
+    """With the first reason; of what was written nothing is left, and an older file stays."""
     output = tmp_path / "out.csv"
-    spec = tmp_path / "specs" / "run.yaml"
-    spec.parent.mkdir()
-    spec.write_text("".join(line for line in GOOD.splitlines(keepends=True) if not line.startswith("storage")))
-    told = tell("sweep", str(spec), "--over", "restart.total=1 min,2 min", "--format", "csv", "-o", str(output))
-    assert told.code == 1
-    assert told.out == ""
-    assert "no point could be planned: " in told.err
-    assert [path.name for path in tmp_path.iterdir()] == ["specs"]
+    output.write_text("older")
+    lost = {"goodput_typed": np.full(2, np.nan), "status": Labels(np.array([1, 0], dtype=np.int32), ("b", "a\x1b"))}
+    tail: dict = {}
+
+    def written() -> None:
+        tally = Tally()
+        with destination(output) as file:
+            for part in tally.over([lost, lost], tail):
+                file.write(repr(part).encode())
+            tally.refuse_without_rows()
+
+    with pytest.raises(InputError, match=r"no point could be planned: a\?") as caught:
+        written()
+    assert "ckptplan optimize" in caught.value.render()
+    assert tail == {"unplanned": 4}
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    assert output.read_text() == "older"
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "markdown", "parquet", "table"])

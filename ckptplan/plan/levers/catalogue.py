@@ -152,10 +152,8 @@ def _half_stall(scenario: Scenario) -> Change | str:
     text = ", ".join(f"{name} {format_time(s)} to {format_time(0.5 * s)}" for name, s in now[:_SHOWN])
     text = text.removeprefix(f"{now[0][0]} ") if len(now) == 1 else text
     notes = []
-    if any(cost.mode is not Mode.ASYNCHRONOUS and cost.write is not None for cost in costs):
-        notes.append(
-            "storage as it is allows no shorter blocking save: it takes half the bytes, or twice the bandwidth"
-        )
+    if any(cost.mode is not Mode.ASYNCHRONOUS for cost in costs):
+        notes.append("a blocking save gets there with half the bytes, or twice the bandwidth")
     if any(cost.mode is Mode.ASYNCHRONOUS for cost in costs):
         notes.append("of the copy-out, half must go beside forward and backward, or the link be twice as fast")
     more = f" and {len(now) - _SHOWN} more" if len(now) > _SHOWN else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,15 +14,14 @@ from ckptplan.cli.options import IntervalOption, OutputOption, SetOption, SpecAr
 from ckptplan.errors import InputError, Problem, UsageError, printable
 
 if TYPE_CHECKING:
-    from ckptplan.cost.scenario import Scenario
     from ckptplan.plan import Plan
     from ckptplan.plan.levers.record import Levers
-    from ckptplan.plan.scale.scaling import Scaling
     from ckptplan.render.page.content import Gathered
     from ckptplan.render.page.ground import Input
     from ckptplan.spec.reading import Spec
 
 _LONGEST_TITLE = 200
+T = TypeVar("T")
 
 
 class PageFormat(StrEnum):
@@ -145,14 +145,15 @@ def _gathered(
     from ckptplan.plan import Unsure, plan
     from ckptplan.plan.curve import goodput_curve
     from ckptplan.plan.levers.ranking import levers
+    from ckptplan.plan.scale.scaling import scaling
     from ckptplan.render.page.content import Gathered
     from ckptplan.render.page.pictures import pictures
 
     scenario = with_strategies(loaded.scenario, strategies)
     unsure = Unsure(loaded.spreads, loaded.with_values) if loaded.spreads else None
     made = plan(scenario, intervals_s=intervals_s, gpu_hour_price=price, unsure=unsure)
-    scaling, refused = _scaling(scenario, price)
-    changes = levers(scenario, gpu_hour_price=price)
+    sizes, refused = _unless_refused(lambda: scaling(scenario, gpu_hour_price=price))
+    changes, left_out = _unless_refused(lambda: levers(scenario, gpu_hour_price=price))
     goodputs = goodput_curve(scenario, made)
     return Gathered(
         plan=made,
@@ -160,11 +161,12 @@ def _gathered(
         inputs=_inputs(loaded),
         assumed=tuple(defaults(loaded)),
         warnings=tuple(map(_in_a_line, loaded.warnings)),
-        scaling=scaling,
+        scaling=sizes,
         scale_refused=refused,
         levers=changes,
+        levers_refused=left_out,
         goodputs=goodputs,
-        pictures=pictures(made, goodputs, scaling, changes) if drawn else None,
+        pictures=pictures(made, goodputs, sizes, changes) if drawn else None,
         documents=_documents(loaded, made, changes),
     )
 
@@ -177,12 +179,10 @@ def _in_a_line(problem: Problem) -> str:
     return "; ".join(line.strip() for line in replace(problem, place=place).render().splitlines())
 
 
-def _scaling(scenario: Scenario, price: float | None) -> tuple[Scaling | None, str]:
-    """Other sizes, or why there are none: a report of this one is worth having without them."""
-    from ckptplan.plan.scale.scaling import scaling
-
+def _unless_refused(made: Callable[[], T]) -> tuple[T | None, str]:
+    """A part of the report, or why there is none: the others are worth having without it."""
     try:
-        return scaling(scenario, gpu_hour_price=price), ""
+        return made(), ""
     except InputError as error:
         return None, str(error)
 
@@ -198,17 +198,17 @@ def _si(value: object, unit: str) -> str:
     return "" if value is None or not unit else f"{value:.10g} {unit}"
 
 
-def _documents(loaded: Spec, made: Plan, changes: Levers) -> tuple[tuple[str, str], ...]:
+def _documents(loaded: Spec, made: Plan, changes: Levers | None) -> tuple[tuple[str, str], ...]:
     """The JSON of the commands that a report stands for."""
     from ckptplan.render.lever_document import lever_document
     from ckptplan.render.plan_document import plan_document
     from ckptplan.render.sheet import to_json
 
     warnings = [problem.render() for problem in loaded.warnings]
-    return (
-        ("optimize", to_json(plan_document(made, loaded.si, warnings))),
-        ("levers", to_json(lever_document(changes, loaded.si))),
-    )
+    found = [("optimize", to_json(plan_document(made, loaded.si, warnings)))]
+    if changes is not None:
+        found.append(("levers", to_json(lever_document(changes, loaded.si))))
+    return tuple(found)
 
 
 def _written(made: Gathered, chosen: PageFormat, title: str | None, date: str | None) -> str:

@@ -214,6 +214,19 @@ def test_html_is_not_for_a_terminal(tell: Tell, monkeypatch: pytest.MonkeyPatch)
     assert tell("report", "tinyllama-16", "--format", "md").code == 0
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["failures.interruptions.count=4_000_000_000", "restart.total=30 d", "training={step_time: 1e6 s}"],
+    ids=["failures", "restart", "step"],
+)
+def test_a_run_that_does_nothing_useful_has_a_report(tell: Tell, value: str) -> None:
+    """What cannot be answered says so, and the rest stands: the goodput, which is nothing, before all."""
+    page = tell("report", "llama3-405b", "--set", value)
+    assert page.code == 0, page.err
+    assert "Goodput" in page.out
+    assert tell("report", "llama3-405b", "--set", value, "--format", "md").code == 0
+
+
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
 def test_a_missing_library_is_one_clear_error(tell: Tell, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     """HTML needs jinja2 and matplotlib, and says what to install; Markdown needs neither."""

@@ -13,8 +13,11 @@ from ckptplan.render.page.pictures import Pictures
 from ckptplan.render.sheet import Column, Sheet
 
 
-def levers(found: Levers, pictures: Pictures | None) -> Iterator[Block]:
+def levers(found: Levers | None, refused: str, pictures: Pictures | None) -> Iterator[Block]:
     """Every lever, the best first; the answer has named it already."""
+    if found is None:
+        yield Text(f"Not known: {printable(refused)}")
+        return
     if pictures is not None and pictures.tornado is not None:
         yield pictures.tornado
     ranking = ranking_sheet(found)

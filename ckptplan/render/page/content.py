@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Gathered(NamedTuple):
-    """What a report is made of; None for what was not computed, and ``scale_refused`` says why no sizes were."""
+    """What a report is made of; None for what was not computed, and what ends in ``refused`` says why."""
 
     plan: Plan
     scenario: Scenario
@@ -30,7 +30,8 @@ class Gathered(NamedTuple):
     warnings: tuple[str, ...]
     scaling: Scaling | None
     scale_refused: str
-    levers: Levers
+    levers: Levers | None
+    levers_refused: str
     goodputs: GoodputCurve
     pictures: Pictures | None  # None where there are to be none
     documents: tuple[tuple[str, str], ...]
@@ -54,7 +55,7 @@ def _sections(made: Gathered) -> Iterator[Section]:
     yield _section("breakdown", "Where every hour goes", findings.breakdown(plan, pictures))
     yield _section("strategies", "Strategies compared", findings.strategies(plan, made.scenario))
     yield _section("curve", "Goodput against the interval", findings.curve(made.goodputs, pictures))
-    yield _section("levers", "What to change", changes.levers(made.levers, pictures))
+    yield _section("levers", "What to change", changes.levers(made.levers, made.levers_refused, pictures))
     yield _section("tiers", "Tiers of storage", findings.tiers(plan))
     yield _section("classes", "Classes of failures", findings.classes(plan))
     yield _section("run", "To the end of the run", findings.run(plan))

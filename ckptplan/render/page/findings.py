@@ -36,20 +36,21 @@ _NEAR = 0.15  # of goodput
 _POINTS = 13  # of a curve, in a table
 
 
-def answer(plan: Plan, levers: Levers) -> Iterator[Block]:
+def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
     """The number to type, what it yields, which strategy is best, what to do first; then all strategies in a line."""
     steps, interval_s = _typed(plan)
     number, more = seconds(interval_s), "of work between two saves"
     if steps is not None:
         number, more = f"{whole(steps)} step{'' if steps == 1 else 's'}", f"{number} {more}"
     best = _best(plan)
-    spared = f"{percent(1.0 - plan.best_goodput)} of the time is lost"
-    items = [("Save every", number, more), ("Goodput", percent(plan.best_goodput), spared)]
+    lost = f"{percent(1.0 - plan.best_goodput)} of the time is lost"
+    items = [("Save every", number, more), ("Goodput", percent(plan.best_goodput), lost)]
     if len(plan.optima()) > 1 or plan.tiers_are_best:
         compared = len(plan.optima()) + (plan.tiers is not None)
         items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))
     yield Numbers(tuple(items))
-    yield Text(printable(levers.first), kind="lead")
+    if levers is not None:
+        yield Text(printable(levers.first), kind="lead")
     yield Points(
         (
             *plan_report.answers(plan),
@@ -112,7 +113,10 @@ def _modes(scenario: Scenario) -> list[str]:
 
 
 def curve(goodputs: GoodputCurve, pictures: Pictures | None) -> Iterator[Block]:
-    """How flat the optimum is: a sentence, the picture, and some points of it."""
+    """How flat the optimum is: a sentence, the picture, and some points of it; nothing where nothing is useful."""
+    places = _places(goodputs)
+    if not places:
+        return
     flat = goodputs.flat
     if flat is not None:
         low, high = seconds(flat.low_s), seconds(flat.high_s)
@@ -120,11 +124,10 @@ def curve(goodputs: GoodputCurve, pictures: Pictures | None) -> Iterator[Block]:
         yield Text(
             f"With {way}, any interval from {low} to {high} yields within {100 * flat.points:g} points of the best."
         )
-    if pictures is not None:
+    if pictures is not None and pictures.curve is not None:
         yield pictures.curve
     columns = [Column("interval_s", "interval", seconds)]
     columns += [Column(line.strategy, f"{printable(line.strategy)} %", _finite) for line in goodputs.lines]
-    places = _places(goodputs)
     rows = tuple((goodputs.interval_s[i], *(line.goodput[i] for line in goodputs.lines)) for i in places)
     yield table(Sheet(tuple(columns), rows), "Goodput at intervals around the best ones (-: the flush takes longer)")
 
@@ -134,6 +137,8 @@ def _places(goodputs: GoodputCurve) -> list[int]:
     import numpy as np
 
     values = np.nan_to_num(np.array([line.goodput for line in goodputs.lines]), nan=-1.0)
+    if values.max() <= 0.0:
+        return []
     near = np.flatnonzero(np.any(values >= values.max() - _NEAR, axis=0))
     return [int(place) for place in np.unique(np.linspace(near[0], near[-1], _POINTS).round())]
 

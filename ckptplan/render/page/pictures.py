@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from ckptplan.plan.levers.record import Levers
     from ckptplan.plan.scale.scaling import Scaling
 
+_NOTHING = 1e-6  # of goodput: of less, no picture says anything
+
 
 class Pictures(NamedTuple):
     """What is drawn; None where there is nothing to draw."""
 
     breakdown: Picture
-    curve: Picture
+    curve: Picture | None = None
     scale: Picture | None = None
     tornado: Picture | None = None
 
 
-def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers: Levers) -> Pictures:
+def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers: Levers | None) -> Pictures:
     """The pictures of a plan.
 
     Raises
@@ -40,14 +42,14 @@ def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers
     """
     _refuse_without_matplotlib()
     lost = _picture(lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses, and to what")
-    by_interval = _picture(
-        lambda theme: curve.curve_figure(plan, goodputs, theme), "Goodput by the interval, on a logarithmic axis"
-    )
-    by_size = tornado = None
+    by_interval = by_size = tornado = None
+    if any((line.goodput > _NOTHING).any() for line in goodputs.lines):
+        caption = "Goodput by the interval, on a logarithmic axis"
+        by_interval = _picture(lambda theme: curve.curve_figure(plan, goodputs, theme), caption)
     if scaling is not None:
         caption = "Goodput and useful GPUs by the number of GPUs"
         by_size = _picture(lambda theme: scale_figure(scaling, theme), caption)
-    if levers.levers:
+    if levers is not None and levers.levers and levers.goodput > _NOTHING:
         tornado = _picture(lambda theme: tornado_figure(levers, theme), "What each lever gains")
     return Pictures(lost, by_interval, by_size, tornado)
 

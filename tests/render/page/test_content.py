@@ -25,6 +25,7 @@ def _made(name: str, **changes: object) -> Gathered:
         scaling=None,
         scale_refused="",
         levers=levers(loaded.scenario),
+        levers_refused="",
         goodputs=goodput_curve(loaded.scenario, made),
         pictures=None,
         documents=(),
@@ -55,6 +56,13 @@ def test_sizes_that_cannot_be_had_say_why() -> None:
     """A report of this size is worth having without others."""
     made = page(_made("tinyllama-16", scale_refused="no price of anything"))
     assert _blocks(made, "scale") == (Text("Not known: no price of anything"),)
+
+
+def test_levers_that_cannot_be_had_say_why() -> None:
+    """The answer then names none, and the section gives the reason."""
+    made = page(_made("tinyllama-16", levers=None, levers_refused="nothing useful is left"))
+    assert _blocks(made, "levers") == (Text("Not known: nothing useful is left"),)
+    assert not [block for block in _blocks(made, "answer") if block.kind == "lead"]
 
 
 def test_inputs_are_all_there_with_their_origin() -> None:

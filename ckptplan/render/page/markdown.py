@@ -13,7 +13,7 @@ from ckptplan.render.page.blocks import Block, Formula, Numbers, Page, Picture, 
 _REACHES_OUT = re.compile(r"[@#]|://|\bwww\.|\bgh-(?=\d)", re.IGNORECASE)
 _MARKS = re.compile(r"([\\`*_{}\[\]|~])")
 _OPENS_BLOCK = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))")
-_EMOJI = re.compile(r":(?=[a-z0-9+\-\\_]+:)")
+_EMOJI = re.compile(r":(?=(?:100|1234|[+\-]1|[a-z0-9+\-\\_]*[a-z][a-z0-9+\-\\_]*):)")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "<span>$</span>"}
 
 

@@ -81,8 +81,9 @@ def _notes(levers: Levers) -> Iterator[str]:
 
 
 def _overlapping(overlaps: Sequence[Overlap]) -> list[Overlap]:
-    """The pairs that share most of what they gain."""
-    return [pair for pair in sorted(overlaps, key=lambda one: -one.overlap) if pair.overlap > 5e-5][:_PAIRS]
+    """The pairs of gaining levers that share most of what they gain."""
+    gaining = [one for one in overlaps if min(one.first_gained, one.second_gained) > 0.0 and one.overlap > 5e-5]
+    return sorted(gaining, key=lambda one: -one.overlap)[:_PAIRS]
 
 
 def _numbers(one: Lever) -> list[str]:

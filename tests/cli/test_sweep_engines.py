@@ -166,3 +166,12 @@ def test_a_million_points_stay_below_a_gigabyte(place):
     with (place / "out.csv").open("rb") as lines:
         assert sum(1 for _ in lines) == 1_000_001
     assert ran.peak_bytes < 1_000_000_000
+
+
+def test_a_reader_that_has_gone_is_no_error(place):
+    """As behind ``| head``: exit 0 and no complaint."""
+    line = " ".join(f"'{word}'" for word in QUICK)
+    shell = f"({sys.executable} -m ckptplan {line} --format csv; echo code $? >&2) | head -1"
+    done = subprocess.run(shell, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == "code 0\n"

@@ -18,7 +18,7 @@ _AROUND = 10.0  # times the shortest and the longest interval of interest: how f
 _CELLS = (
     512  # a round of the search narrows it by that: few rounds of many parts, because a call costs more than a part
 )
-_ROUNDS = 3
+_ROUNDS = 4
 _SPAN = 100.0  # of the first round, over the best interval
 _LONGEST_S = 1e15
 
@@ -75,7 +75,7 @@ def flat_region(
 
     Notes
     -----
-    Each end is bracketed and narrowed 512-fold a round, as in a bisection with 512 parts: to 4e-8 of its value. Where
+    Each end is bracketed and narrowed 128-fold a round, as in a bisection with 128 parts: to 2e-8 of its value. Where
     the goodput has several peaks (recorded gaps), the region ends at the first part of the first round that is lower.
     """
     wanted = best - points

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 WITHIN = 0.001  # of goodput: a tenth of a point
 _POINTS = 241  # of a curve
 _AROUND = 10.0  # times the shortest and the longest interval of interest: how far a curve goes
-_CELLS = (
-    512  # a round of the search narrows it by that: few rounds of many parts, because a call costs more than a part
-)
+_CELLS = 128  # a round of the search narrows it by that: a call costs more than many intervals in it
 _ROUNDS = 4
 _SPAN = 100.0  # of the first round, over the best interval
 _LONGEST_S = 1e15

@@ -125,6 +125,12 @@ class Plan(NamedTuple):
         return self.tiers is not None and self.tiers.beats(self.best.goodput_typed)
 
     @property
+    def best_record(self) -> Record:
+        """The record that is recommended: that of several tiers where these are best."""
+        of_tiers = (record for record in self.records if record.strategy == TIERS and not record.given)
+        return next(of_tiers) if self.tiers_are_best else self.best
+
+    @property
     def best_goodput(self) -> float:
         """What the recommendation yields, typed as it is printed."""
         return self.tiers.goodput if self.tiers is not None and self.tiers_are_best else self.best.goodput_typed

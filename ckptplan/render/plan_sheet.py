@@ -64,8 +64,7 @@ def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
         rows.append(tuple(row))
     if not notes:
         columns[at["status"]] = columns[at["status"]]._replace(show=None)
-    stressed = plan.records[-1] if plan.tiers_are_best else plan.best
-    best = frozenset(i for i, record in enumerate(plan.records) if record is stressed)
+    best = frozenset(i for i, record in enumerate(plan.records) if record is plan.best_record)
     return Sheet(tuple(columns), tuple(rows), best), notes
 
 

@@ -4,6 +4,7 @@ from ckptplan.plan.levers.lever import Lever
 from ckptplan.units import format_time
 
 WORTH_DOING = 0.0005  # of goodput: 0.05 points
+_COUNTLESS = 1e16  # from here on no one reads the digits
 
 
 def do_first(lever: Lever | None) -> str:
@@ -41,8 +42,10 @@ def gain(share: float) -> str:
 
 
 def large(value: float) -> str:
-    """``2.1 million``, ``563,000``, ``12``: two or three digits."""
+    """``2.1 million``, ``563,000``, ``12``: two or three digits; ``3.1e+40`` beyond all counting."""
     size = abs(value)
+    if size >= _COUNTLESS:
+        return f"{value:.2g}"
     for unit, least in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
         if size >= 0.9995 * least:
             short = value / least

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
 from ckptplan.plan.curve import GoodputCurve
-from ckptplan.plan.record import TIERS, Plan, Record
+from ckptplan.plan.record import TIERS, Plan
 from ckptplan.render import class_report, plan_report, run_report, tier_report
 from ckptplan.render.numbers import hundredths, percent, seconds, whole
 from ckptplan.render.page.blocks import Block, Numbers, Points, Text, table
@@ -42,7 +42,7 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
     number, more = seconds(interval_s), "of work between two saves"
     if steps is not None:
         number, more = f"{whole(steps)} step{'' if steps == 1 else 's'}", f"{number} {more}"
-    best = _best(plan)
+    best = plan.best_record
     lost = f"{percent(1.0 - plan.best_goodput)} of the time is lost"
     items = [("Save every", number, more), ("Goodput", percent(plan.best_goodput), lost)]
     if len(plan.optima()) > 1 or plan.tiers_are_best:
@@ -61,14 +61,8 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
     )
 
 
-def _best(plan: Plan) -> Record:
-    if plan.tiers_are_best:
-        return next(record for record in plan.records if record.strategy == TIERS)
-    return plan.best
-
-
 def _typed(plan: Plan) -> tuple[int | None, float]:
-    best = _best(plan)
+    best = plan.best_record
     return best.interval_steps, best.typed_interval_s(plan.step_time_s)
 
 
@@ -82,7 +76,7 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
     idle = {key for key in ("slow_fraction", "waiting_fraction") if all(getattr(r, key) == 0.0 for r in records)}
     columns = tuple(column for column in _SHARES if column.key not in idle)
     rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)
-    stressed = frozenset(i for i, record in enumerate(records) if record is _best(plan))
+    stressed = frozenset(i for i, record in enumerate(records) if record is plan.best_record)
     yield table(Sheet(columns, rows, stressed), "Shares of wall time at the best interval of each strategy")
 
 
@@ -92,7 +86,6 @@ def strategies(plan: Plan, scenario: Scenario) -> Iterator[Block]:
     if said:
         yield Points(tuple(said))
     sheet, notes = reading_sheet(plan)
-    sheet = sheet._replace(emphasis=frozenset(i for i, record in enumerate(plan.records) if record is _best(plan)))
     yield table(sheet, "Each strategy by each method", notes=tuple(map(printable, notes)))
     unequal = run_report.unequal(plan)
     if unequal:

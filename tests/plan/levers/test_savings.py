@@ -103,6 +103,7 @@ def test_nothing_worth_doing_is_said() -> None:
         (4.2e9, "4.2 billion"),
         (1.5e14, "150 trillion"),
         (0.0, "0"),
+        (3.14159e40, "3.1e+40"),
     ],
 )
 def test_large_numbers_are_read_at_a_glance(value: float, text: str) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ckptplan.cost.scenario import Cluster, Model, Scenario
+from ckptplan.cost.scenario import Cluster, Model, Restart, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError
 
@@ -75,7 +75,7 @@ def restart_cost(scenario: Scenario, to_load_bytes: float | None = None) -> Rest
     """
     restart = scenario.restart
     if restart.total_s is not None:
-        return RestartCost(restart.total_s, 0.0, restart.total_s)
+        return RestartCost(*restart_times(restart))
     load_s, loaded = (restart.load_s, None) if restart.load_s is not None else _computed_load(scenario, to_load_bytes)
     phases = {
         "detect": restart.detect_s,
@@ -84,9 +84,32 @@ def restart_cost(scenario: Scenario, to_load_bytes: float | None = None) -> Rest
         "load": load_s,
         "warm_up": restart.warm_up_s,
     }
-    downtime = phases["detect"] + phases["replace"]
-    rest = phases["initialise"] + phases["load"] + phases["warm_up"]
-    return RestartCost(downtime + rest, downtime, rest, phases, loaded)
+    return RestartCost(*restart_times(restart, load_s), phases, loaded)
+
+
+class RestartTimes(NamedTuple):
+    """Total, downtime and restart after one failure; numbers, or arrays where what they are made of is one. [s]."""
+
+    total_s: Any
+    downtime_s: Any
+    restart_s: Any
+
+
+def restart_times(restart: Restart, load_s: Any = None) -> RestartTimes:
+    """Downtime and restart; all of a total that is given without phases is restart.
+
+    Parameters
+    ----------
+    restart : Restart
+        Its times may be arrays.
+    load_s : float or ndarray, optional
+        Time of the load, where there are phases. [s]
+    """
+    if restart.total_s is not None:
+        return RestartTimes(restart.total_s, 0.0, restart.total_s)
+    downtime_s = restart.detect_s + restart.replace_s
+    rest_s = restart.initialise_s + load_s + restart.warm_up_s
+    return RestartTimes(downtime_s + rest_s, downtime_s, rest_s)
 
 
 def bytes_to_load(model: Model, cluster: Cluster) -> float:

@@ -104,15 +104,8 @@ def write_time(
     """
     node_bytes = size_bytes / nodes if busiest_node_bytes is None else busiest_node_bytes
     writer_bytes = size_bytes / writers if busiest_writer_bytes is None else busiest_writer_bytes
-    limits = (
-        ("aggregate write bandwidth", size_bytes, storage.write_bandwidth_bytes_per_s),
-        ("write bandwidth per node", node_bytes, storage.write_bandwidth_per_node_bytes_per_s),
-        ("write bandwidth per writer", writer_bytes, storage.write_bandwidth_per_writer_bytes_per_s),
-    )
     candidates = tuple(
-        (name, float(aggregate_write_time(size, bandwidth)))
-        for name, size, bandwidth in limits
-        if bandwidth is not None
+        (name, float(seconds)) for name, seconds in write_limits(size_bytes, node_bytes, writer_bytes, storage)
     )
     if not candidates:
         return None
@@ -123,3 +116,30 @@ def write_time(
     peak = storage.peak_write_bandwidth_bytes_per_s
     burst = None if peak is None else float(aggregate_write_time(size_bytes, peak))
     return WriteTime(transfer + storage.latency_s, binds, candidates, burst)
+
+
+def write_limits(
+    size: ArrayLike, node: ArrayLike, writer: ArrayLike, storage: Storage
+) -> tuple[tuple[str, Floats], ...]:
+    """Limits of a write that are known, each with the time that it would allow, latency not included.
+
+    Parameters
+    ----------
+    size, node, writer : array_like
+        Bytes written by all writers together, by the busiest node and by the busiest writer. [bytes]
+    storage : Storage
+        Bandwidths; they may be arrays.
+
+    Returns
+    -------
+    tuple
+        Names and times; the slowest holds. [s]
+    """
+    limits = (
+        ("aggregate write bandwidth", size, storage.write_bandwidth_bytes_per_s),
+        ("write bandwidth per node", node, storage.write_bandwidth_per_node_bytes_per_s),
+        ("write bandwidth per writer", writer, storage.write_bandwidth_per_writer_bytes_per_s),
+    )
+    return tuple(
+        (name, aggregate_write_time(written, bandwidth)) for name, written, bandwidth in limits if bandwidth is not None
+    )

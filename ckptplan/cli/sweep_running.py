@@ -7,13 +7,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from ckptplan.errors import InputError, printable
 from ckptplan.sweep.closed import is_closed_study
 from ckptplan.sweep.columns import Columns
-from ckptplan.sweep.evaluation import Chunk, chunks, evaluate
+from ckptplan.sweep.evaluation import Chunk, Evaluation, chunks
 from ckptplan.sweep.executors import executor_for
 from ckptplan.sweep.identity import identity
 from ckptplan.sweep.journal import Journal
@@ -36,7 +35,7 @@ def parts_of(study: Study, executor: str, jobs: int | None, journal: Journal | N
         runner = executor_for("serial" if workers == 1 else "threads", min(workers, 4))
     parts = chunks(study)
     with _progress(parts) as on_progress:
-        yield from run(partial(evaluate, study), parts, runner, journal=journal, on_progress=on_progress)
+        yield from run(Evaluation(study), parts, runner, journal=journal, on_progress=on_progress)
 
 
 def _processors() -> int:

@@ -138,7 +138,7 @@ def _members(
         name = f"{scenario.name} ({spec.file})" if names.count(scenario.name) > 1 else scenario.name
         while any(name == member.name for member in members):  # the same file twice
             name += " again"
-        members.append(Member(name, scenario, rebuilt, spec.si))
+        members.append(Member(name, scenario, rebuilt, spec.si, rebuilt.along))
     return tuple(members)
 
 

@@ -130,6 +130,39 @@ def mtbf_from_interruptions(count: ArrayLike, over: ArrayLike, gpus: ArrayLike) 
         return _floats(over) * _floats(gpus) / _floats(count)
 
 
+def mtbf_from_count(
+    count: ArrayLike, over: ArrayLike, gpus: ArrayLike, prior: tuple[float, float] | None = None
+) -> Floats:
+    """MTBF per GPU from a count of interruptions, weighed against what was believed before.
+
+    Parameters
+    ----------
+    count : array_like
+        Unplanned interruptions counted. [1]
+    over : array_like
+        Time over which they were counted. [s]
+    gpus : array_like
+        GPUs of the job then. [1]
+    prior : tuple of float, optional
+        Shape and GPU-seconds of a gamma prior of the rate. [1, GPU s]
+
+    Returns
+    -------
+    ndarray
+        Mean time between failures per GPU. [s]
+
+    Notes
+    -----
+    A prior that is given counts: ``(N t + T) / (k + a)``, the inverse of the posterior mean of the rate. Without one,
+    `mtbf_from_interruptions`; without a failure there is no mean but that of a prior, and that of Jeffreys is taken.
+    """
+    shape, exposure = (0.5, 0.0) if prior is None else prior
+    weighed = (_floats(over) * _floats(gpus) + exposure) / (_floats(count) + shape)
+    if prior is not None:
+        return np.asarray(weighed)
+    return np.where(_floats(count) > 0.0, mtbf_from_interruptions(count, over, gpus), weighed)
+
+
 def superpose(mtbfs: ArrayLike, axis: int = -1) -> Floats:
     """MTBF of a job that several independent causes can stop.
 

@@ -142,7 +142,7 @@ def _load(record: Record) -> float | None:
     can_compute = fields.may_have("storage", "read_bandwidth")
     given = fields.given.get(path)
     automatic = "auto: bytes that all ranks read over storage.read_bandwidth"
-    if given is not None and given.si == "auto":
+    if given is not None and isinstance(given.si, str):  # auto
         if not can_compute:
             preset = fields.given.get("storage.preset")
             without = "" if preset is None else f", which the preset {preset.si} does not give"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ckptplan.cost.failures import (
-    mtbf_from_interruptions,
+    mtbf_from_count,
     mtbf_per_gpu_from_job,
     mtbf_per_gpu_from_node,
     mtbf_per_gpu_from_rate_per_node_day,
@@ -55,8 +57,9 @@ def build_failures(record: Record, cluster: Cluster | None) -> Failures | None:
     if not record.fields.sound(path):
         return None
     mtbf_s = _per_gpu(source, given, cluster)
-    _lint(record, source, mtbf_s)
-    _lint_rescaling(record, source)
+    if record.is_heard:
+        _lint(record, source, mtbf_s)
+        _lint_rescaling(record, source)
     return Failures(mtbf_s, source, None, law, survives)
 
 
@@ -72,16 +75,15 @@ def _counted(
     if not record.fields.sound(path, f"{path}.count", f"{path}.over", f"{path}.gpus"):
         return None
     shape, exposure = (0.5, 0.0) if prior is None else prior
-    if until_failure and count < 1:
+    if until_failure and record.is_so(count < 1):
         record.fields.fault(f"{path}.until", "no failure ended the counting: none was counted", "write until: time")
         return None
     evidence = Evidence(count, over * gpus, until_failure, shape, exposure)
-    # A prior that is given counts; without a failure there is no mean but that of a prior, Jeffreys' if none is given.
-    weighed = (evidence.exposure_gpu_s + exposure) / (count + shape)
-    mtbf_s = float(mtbf_from_interruptions(count, over, gpus)) if count > 0 and prior is None else weighed
-    if count > 0:
-        _lint(record, "interruptions", mtbf_s)
-    _lint_rescaling(record, "interruptions")
+    mtbf_s = _plain(mtbf_from_count(count, over, gpus, prior))
+    if record.is_heard:
+        if count > 0:
+            _lint(record, "interruptions", mtbf_s)
+        _lint_rescaling(record, "interruptions")
     return Failures(mtbf_s, "interruptions", evidence, law, survives)
 
 
@@ -142,12 +144,18 @@ def _refuse_no_source(record: Record) -> None:
 
 def _per_gpu(source: str, given: float, cluster: Cluster) -> float:
     if source == "mtbf":
-        return float(mtbf_per_gpu_from_job(given, cluster.gpus))
+        return _plain(mtbf_per_gpu_from_job(given, cluster.gpus))
     if source == "mtbf_per_node":
-        return float(mtbf_per_gpu_from_node(given, cluster.gpus_per_node))
+        return _plain(mtbf_per_gpu_from_node(given, cluster.gpus_per_node))
     if source == "rate_per_node_day":
-        return float(mtbf_per_gpu_from_rate_per_node_day(given, cluster.gpus_per_node))
+        return _plain(mtbf_per_gpu_from_rate_per_node_day(given, cluster.gpus_per_node))
     return given
+
+
+def _plain(values: Any) -> float:
+    """One number as such; many, of a record that holds arrays, as they are."""
+    found: float = values if values.ndim else values.item()
+    return found
 
 
 def _lint(record: Record, source: str, mtbf_s: float) -> None:

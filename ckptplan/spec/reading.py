@@ -50,14 +50,44 @@ class Spec:
         """
         if self._fields is None:
             return self.scenario
-        from ckptplan.spec.again import build_again
         from ckptplan.spec.unheard import Unheard
 
+        return self._again(Unheard(self._with(values), self._files, values), values)
+
+    def with_arrays(self, values: Mapping[str, Any]) -> tuple[Scenario, Sequence[Any]]:
+        """The same with many values at once: arrays of several each, that broadcast against each other.
+
+        Returns
+        -------
+        scenario, refused
+            Numbers that follow from the values are arrays. Each of ``refused`` is an array that is true where the
+            values are refused.
+
+        Raises
+        ------
+        InputError
+            If none of these values make a scenario.
+        ValueError, TypeError
+            If something but numbers depends on a value: then `with_values` must take them one by one.
+        """
+        from ckptplan.spec.unheard import Along
+
+        record = Along(self._with(values), self._files, values)
+        return self._again(record, values), record.refused
+
+    def _with(self, values: Mapping[str, Any]) -> Fields:
+        """The fields with other values."""
+        if self._fields is None:
+            raise TypeError("a scenario that was not read from fields takes no other values")
         given = {key: self._fields.given[key]._replace(si=value) for key, value in values.items()}
-        changed = replace(self._fields, given=self._fields.given | given, problems=[], faulty=set())
-        scenario = build_again(Unheard(changed, self._files, values), self.scenario, values)
+        return replace(self._fields, given=self._fields.given | given, problems=[], faulty=set())
+
+    def _again(self, record: Record, values: Mapping[str, Any]) -> Scenario:
+        from ckptplan.spec.again import build_again
+
+        scenario = build_again(record, self.scenario, values)
         if scenario is None:
-            raise InputError(_in_order(changed.problems))
+            raise InputError(_in_order(record.fields.problems))
         return scenario
 
 

@@ -65,6 +65,15 @@ class Record:
         """A likely mistake that does not stop the planning."""
         self.warnings.append(Problem(message, self.fields.place(path), path, hint))
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody reads what is noted, and what is warned of."""
+        return True
+
+    def is_so(self, condition: Any) -> bool:
+        """Whether a condition of values that refuses them holds."""
+        return bool(condition)
+
     def origin(self, path: str) -> str:
         """Where a path was given, else ``default``."""
         given = self.fields.given.get(path)

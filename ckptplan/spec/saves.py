@@ -8,6 +8,7 @@ from ckptplan.cost.scenario import COPY_BANDWIDTH_BYTES_PER_S, Mode, Save, Share
 from ckptplan.spec.hints import shown
 from ckptplan.spec.record import Record
 from ckptplan.spec.schema import ASYNCHRONOUS_ONLY, SLOW_DOWNS
+from ckptplan.spec.tree import Node
 
 _WRITE_KEYS = ("write_bandwidth", "write_bandwidth_per_node", "write_bandwidth_per_writer")
 
@@ -24,7 +25,7 @@ def build_storage(record: Record) -> Storage:
         latency_s=take("storage.latency", 0.0),
     )
     sustained, peak = storage.write_bandwidth_bytes_per_s, storage.peak_write_bandwidth_bytes_per_s
-    if peak is not None and sustained is not None and peak < sustained:
+    if peak is not None and sustained is not None and record.is_so(peak < sustained):
         record.fields.fault(
             "storage.peak_write_bandwidth",
             "the peak is below the sustained write_bandwidth",
@@ -140,7 +141,7 @@ def _slow_step(record: Record, path: str) -> float | None:
         if fields.sound("training", outside) and not fields.has(outside):
             fields.fault(key, "no step time outside saves is given", "write training: {step_time: 5 s}")
         return slow
-    if isinstance(found.si, int | float) and slow < found.si:
+    if not isinstance(found.si, str | Node) and record.is_so(slow < found.si):
         fields.fault(key, f"shorter than {outside}", "are the two exchanged? a flush does not speed training up")
     return slow
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
+from typing import Any
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem
@@ -30,6 +31,11 @@ class Rebuilt:
     def __call__(self, values: Mapping[str, float]) -> Scenario:
         """The scenario with other values, in SI."""
         return self.only(self.spec.with_values({own: values[key] for key, own in self.keys if key in values}))
+
+    def along(self, values: Mapping[str, Any]) -> tuple[Scenario, Sequence[Any]]:
+        """The same with many values at once, as `Spec.with_arrays`."""
+        scenario, refused = self.spec.with_arrays({own: values[key] for key, own in self.keys if key in values})
+        return self.only(scenario), refused
 
     def only(self, scenario: Scenario) -> Scenario:
         """The scenario with the strategies that are wanted."""

@@ -25,7 +25,7 @@ def build_training(record: Record, cluster: Cluster | None) -> Training:
         hint = "write step_time: 5 s, or the duration instead"
         record.fields.fault(f"training.{source}", "steps need the time of a step, which is not given", hint)
     forward_backward = take("training.forward_backward")
-    if forward_backward is not None and step_time is not None and forward_backward > step_time:
+    if forward_backward is not None and step_time is not None and record.is_so(forward_backward > step_time):
         message = "longer than the whole step"
         record.fields.fault("training.forward_backward", message, "write the part before the optimizer step")
     start = take("training.start")

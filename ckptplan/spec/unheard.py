@@ -29,8 +29,35 @@ class Unheard(Record):
         given = self.fields.given.get(path)
         return default if given is None else given.si
 
+    @property
+    def is_heard(self) -> bool:
+        """Nobody reads anything."""
+        return False
+
     def note(self, path: str, si: float | int | str | None, text: str, origin: str, unit: str = "") -> None:
         """Nothing is noted."""
 
     def warn(self, path: str, message: str, hint: str) -> None:
         """Nothing is warned of."""
+
+
+class Along(Unheard):
+    """The same with arrays of several values each, all built at once.
+
+    What refuses values says so through `is_so`, and is kept in ``refused``, one array each. Any other decision that
+    depends on a value is none that all of them share: the truth of an array, or its conversion to a number, raises
+    ValueError or TypeError, and the values must be built one by one.
+    """
+
+    __slots__ = ("refused",)
+
+    def __init__(self, fields: Fields, files: NamedFiles | None, values: Mapping[str, Any]) -> None:
+        super().__init__(fields, files, values)
+        self.refused: list[Any] = []
+
+    def is_so(self, condition: Any) -> bool:
+        """Whether all values are refused; where only some of them may be, they are kept."""
+        if not getattr(condition, "ndim", 0):
+            return bool(condition)
+        self.refused.append(condition)
+        return False

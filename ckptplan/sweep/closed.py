@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckptplan.sweep.built import Parts
-from ckptplan.sweep.closed_costs import BlockCosts, block_costs
+from ckptplan.sweep.closed_costs import BlockCosts, Inputs, block_costs, inputs_of
 from ckptplan.sweep.closed_refusals import refusals, replaced, without_numbers
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.closed_status import statuses
@@ -19,7 +19,11 @@ from ckptplan.sweep.grid import Block
 from ckptplan.sweep.measures import MEASURES, Source, naming_columns, sources_of
 from ckptplan.sweep.points import planned_rows
 from ckptplan.sweep.rows import PlannedRows, methods_of
+from ckptplan.sweep.stacked import within
 from ckptplan.sweep.study import INTERVAL, Each, Member, Study
+
+# Of a whole grid, held while its blocks are evaluated: a few tens of megabytes.
+_MOST_OBJECTS, _MOST_NUMBERS = 1 << 16, 1 << 22
 
 Bools = npt.NDArray[np.bool_]
 _Kind = TypeVar("_Kind", bound=np.generic)
@@ -31,7 +35,23 @@ def is_closed_study(study: Study, member: Member) -> bool:
     return records_only and is_closed(member.scenario) and all(keeps_closed(axis) for axis in study.axes)
 
 
-def block_columns(study: Study, member: Member, block: Block, names: Sequence[str]) -> dict[str, Column]:
+def inputs_at(study: Study, member: Member, block: Block) -> Inputs:
+    """What the costs of a block follow from."""
+    parts = Parts(study, member, block)
+    return inputs_of(member.scenario, parts, parts.values(INTERVAL))
+
+
+def inputs_of_all(study: Study, member: Member) -> Inputs | None:
+    """The same for the whole grid, to be cut for each block; None where that is too much to be held."""
+    parts = Parts(study, member, tuple(range(len(axis.values)) for axis in study.axes))
+    if parts.objects_at_most > _MOST_OBJECTS or parts.numbers_at_most > _MOST_NUMBERS:
+        return None
+    return inputs_of(member.scenario, parts, parts.values(INTERVAL))
+
+
+def block_columns(
+    study: Study, member: Member, block: Block, names: Sequence[str], inputs: Inputs | None = None
+) -> dict[str, Column]:
     """Measures of every row of a block.
 
     Parameters
@@ -42,6 +62,8 @@ def block_columns(study: Study, member: Member, block: Block, names: Sequence[st
         One range of values for each axis.
     names : sequence of str
         Of the measures.
+    inputs : Inputs, optional
+        Of the whole grid, where they are held.
 
     Returns
     -------
@@ -49,9 +71,9 @@ def block_columns(study: Study, member: Member, block: Block, names: Sequence[st
         Under these names. Points whose costs are no ordinary numbers are planned one by one, for what they say.
     """
     shape = tuple(len(values) for values in block)
-    parts = Parts(study, member, block)
-    costs = block_costs(member.scenario, parts)
-    groups = [_Group(rows, shape) for rows in _rows(study, member, costs, parts)]
+    inputs = inputs_at(study, member, block) if inputs is None else within(inputs, block)
+    costs = block_costs(inputs)
+    groups = [_Group(rows, shape) for rows in _rows(study, member, costs, inputs)]
     known: Bools = np.ones(shape, dtype=bool)
     for group in groups:
         known &= group.is_known
@@ -59,7 +81,7 @@ def block_columns(study: Study, member: Member, block: Block, names: Sequence[st
     if known.all():
         return columns
     left: Bools = ~known.reshape(-1)
-    refused = refusals(parts, shape)
+    refused = refusals(inputs, shape)
     of_rows = Labels(np.repeat(np.where(left, refused.codes, -1), len(groups)), refused.names)
     columns = without_numbers(columns, of_rows, naming_columns(study.each))
     left &= refused.codes < 0
@@ -102,13 +124,11 @@ class _Group:
         return found
 
 
-def _rows(study: Study, member: Member, costs: BlockCosts, parts: Parts) -> list[list[ClosedRow]]:
+def _rows(study: Study, member: Member, costs: BlockCosts, inputs: Inputs) -> list[list[ClosedRow]]:
     """For each row of a point, those that it is chosen from."""
-    asked = parts.values(INTERVAL)
-    asked_s = None if asked is None else asked.astype(np.float64)
     by_strategy = [
         [
-            ClosedRow(costs, number, method, asked_s=asked_s, price=study.gpu_hour_price)
+            ClosedRow(costs, number, method, asked_s=inputs.asked_s, price=study.gpu_hour_price)
             for method in methods_of(study, member)
         ]
         for number in range(len(costs.cases))

@@ -1,25 +1,44 @@
-"""What the points of a block cost, worked out one by one where it changes, and side by side as arrays."""
+"""What the points of a grid cost: the numbers that it follows from, as arrays, and for a block the costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ckptplan.cost.failures import mtbf_of_job
-from ckptplan.cost.restart import bytes_to_load, restart_cost
-from ckptplan.cost.saving import SaveCost, save_cost
-from ckptplan.cost.scenario import Cluster, Model, Restart, Save, Scenario, Storage, Training
+from ckptplan.cost.restart import bytes_to_load, load_time, restart_times
+from ckptplan.cost.save_times import SaveTimes, Written, save_times
+from ckptplan.cost.scenario import Cluster, Failures, Model, Restart, Save, Scenario, Storage, Strike, Training
 from ckptplan.cost.size import Sizes, sizes
+from ckptplan.errors import InputError
 from ckptplan.interval.asynchronous import effective_stall, interval_floor
 from ckptplan.plan.closed import ClosedCases
-from ckptplan.sweep.built import Objects, Parts, each, numbers
-from ckptplan.sweep.dependence import takes_step_time
+from ckptplan.sweep.built import Codes, Objects, Parts, each, numbers
+from ckptplan.sweep.columns import Labels
 
 Floats = npt.NDArray[np.float64]
+
+
+class Inputs(NamedTuple):
+    """What the costs of points follow from: parts whose numbers are arrays, one dimension for each axis. [s, bytes]."""
+
+    failures: Failures
+    storage: Storage
+    restart: Restart
+    training: Training
+    saves: tuple[Save, ...]
+    gpus: Floats
+    size_bytes: Floats
+    written: dict[bool, Written]  # by whether replicas of a shard split its bytes
+    to_load_bytes: Floats
+    known: Floats  # zero, nan where no scenario could be built
+    notes: Labels  # of the scale; empty where there is none
+    asked_s: Floats | None  # a given interval
+    refused: tuple[Codes, ...]  # as of `Parts.refusals`, with the texts
+    reasons: tuple[str, ...]
+    strike: Strike
 
 
 class BlockCosts(NamedTuple):
@@ -31,40 +50,34 @@ class BlockCosts(NamedTuple):
     restart_total_s: Floats
     size_bytes: Floats
     work_s: Floats
-    notes: Objects  # of the scale; empty where there is none
+    notes: Labels
 
 
-def block_costs(scenario: Scenario, parts: Parts) -> BlockCosts:
-    """What the points of a block cost; nan wherever a scenario cannot be built or its cost is not known."""
-    model, training, failures = parts.of("model"), parts.of("training"), parts.of("failures")
+def inputs_of(scenario: Scenario, parts: Parts, asked_s: Floats | None) -> Inputs:
+    """What the costs of points follow from; ``asked_s`` is a given interval."""
+    restart: Restart = parts.of("restart")
+    saves: tuple[Save, ...] = parts.of("saves")
     clusters, notes = parts.clusters()
-    storage = parts.of("storage")
-    sized = each(_Sized, model, clusters)
-    restarts = _restarts(scenario, parts, storage, sized)
-    gpus = numbers(lambda cluster: cluster.gpus, clusters)
-    mtbf_s = mtbf_of_job(numbers(lambda found: found.mtbf_per_gpu_s, failures), gpus)
-    step_time_s = numbers(lambda found: found.step_time_s, training)
-    # A fault of a key that no cost depends on is a fault nevertheless, and leaves no number either.
-    known = parts.known()
-    cases = [
-        ClosedCases(
-            mtbf_s=mtbf_s + known,
-            downtime_s=numbers(lambda found: found.downtime_s, restarts),
-            restart_s=numbers(lambda found: found.restart_s, restarts),
-            step_time_s=step_time_s,
-            strike=scenario.failures_strike,
-            **_of_saves(saves),
-        )
-        for saves in _saves(scenario, parts, storage, sized, training)
-    ]
-    return BlockCosts(
-        cases=tuple(cases),
-        strategies=tuple(save.name for save in scenario.saves),
-        gpus=gpus,
-        restart_total_s=numbers(lambda found: found.total_s, restarts),
-        size_bytes=numbers(lambda found: found.spread.total_bytes, sized),
-        work_s=numbers(lambda found: found.work_s, training),
-        notes=notes,
+    sized = each(_Sized, parts.objects("model"), clusters)
+    computed_load = restart.total_s is None and restart.load_s is None
+    storage, training, failures = parts.of("storage"), parts.of("training"), parts.of("failures")
+    refused, reasons = parts.refusals()
+    return Inputs(
+        failures=failures,
+        storage=storage,
+        restart=restart,
+        training=training,
+        saves=saves,
+        gpus=numbers(lambda cluster: cluster.gpus, clusters),
+        size_bytes=numbers(lambda found: found.sizes(True).total_bytes, sized),
+        written={spread: _written(sized, spread) for spread in {save.spread_replicas for save in saves}},
+        to_load_bytes=numbers(lambda found: found.to_load_bytes if computed_load else 0.0, sized),
+        known=parts.known(),
+        notes=_labels(notes),
+        asked_s=asked_s,
+        refused=refused,
+        reasons=reasons,
+        strike=scenario.failures_strike,
     )
 
 
@@ -74,68 +87,96 @@ class _Sized:
     def __init__(self, model: Model, cluster: Cluster) -> None:
         self.model, self.cluster = model, cluster
         self._sizes: dict[bool, Sizes] = {}
-        self._to_load: float | None = None
 
-    @property
-    def spread(self) -> Sizes:
-        """With replicas that split the bytes."""
-        return self.sizes(spread_replicas=True)
-
-    def sizes(self, *, spread_replicas: bool) -> Sizes:
-        """Sizes of a save."""
-        if spread_replicas not in self._sizes:
-            self._sizes[spread_replicas] = sizes(self.model, self.cluster, spread_replicas=spread_replicas)
-        return self._sizes[spread_replicas]
+    def sizes(self, spread: bool) -> Sizes:
+        """Sizes of a save, by whether replicas split the bytes."""
+        if spread not in self._sizes:
+            self._sizes[spread] = sizes(self.model, self.cluster, spread_replicas=spread)
+        return self._sizes[spread]
 
     @property
     def to_load_bytes(self) -> float:
         """What all ranks read in a restart. [bytes]."""
-        if self._to_load is None:
-            self._to_load = bytes_to_load(self.model, self.cluster)
-        return self._to_load
+        return bytes_to_load(self.model, self.cluster)
 
 
-def _restarts(scenario: Scenario, parts: Parts, storage: Objects, sized: Objects) -> Objects:
-    """Costs of a restart; those whose load follows from sizes and storage depend on these as well."""
-    restarts = parts.of("restart")
-    if any(one is not None and one.total_s is None and one.load_s is None for one in restarts.flat):
-
-        def computed(restart: Restart, storage: Storage, size: _Sized) -> object:
-            found = replace(scenario, model=size.model, cluster=size.cluster, restart=restart, storage=storage)
-            return restart_cost(found, size.to_load_bytes)
-
-        return each(computed, restarts, storage, sized)
-    return each(lambda restart: restart_cost(replace(scenario, restart=restart)), restarts)
+def _written(sized: Objects, spread: bool) -> Written:
+    return Written(
+        numbers(lambda found: found.sizes(spread).total_bytes, sized),
+        numbers(lambda found: found.sizes(spread).written_per_node_bytes, sized),
+        numbers(lambda found: found.sizes(spread).written_per_rank_bytes, sized),
+    )
 
 
-def _saves(scenario: Scenario, parts: Parts, storage: Objects, sized: Objects, training: Objects) -> Iterator[Objects]:
-    """Costs of a save by each strategy."""
-
-    def costs(saves: Sequence[Save], storage: Storage, size: _Sized, training: Training) -> tuple[SaveCost, ...]:
-        found = replace(scenario, model=size.model, cluster=size.cluster, storage=storage, training=training)
-        return tuple(save_cost(one, found, size.sizes(spread_replicas=one.spread_replicas)) for one in saves)
-
-    if not takes_step_time(scenario):
-        training = np.full((1,) * training.ndim, scenario.training, dtype=object)
-    made = each(costs, parts.of("saves"), storage, sized, training)
-    for number in range(len(scenario.saves)):
-        yield each(lambda found, number=number: found[number], made)
+def _labels(texts: Objects) -> Labels:
+    places: dict[str, int] = {"": 0}
+    codes = [places.setdefault(text or "", len(places)) for text in texts.flat]
+    return Labels(np.array(codes, dtype=np.int32).reshape(texts.shape), tuple(places))
 
 
-def _of_saves(saves: Objects) -> dict[str, Floats]:
+def block_costs(inputs: Inputs) -> BlockCosts:
+    """What points cost; nan wherever a scenario cannot be built or its cost is not known."""
+    dimensions = inputs.gpus.ndim
+
+    def spread_out(value: npt.ArrayLike | None) -> Floats:
+        """As an array with all dimensions."""
+        found = np.asarray(np.nan if value is None else value, dtype=np.float64)
+        return found if found.ndim else found.reshape((1,) * dimensions)
+
+    load_s = inputs.restart.load_s
+    total_s, downtime_s, restart_s = restart_times(inputs.restart, _load(inputs) if load_s is None else load_s)
+    # A fault of a key that no cost depends on is a fault nevertheless, and leaves no number either.
+    mtbf_s = spread_out(mtbf_of_job(inputs.failures.mtbf_per_gpu_s, inputs.gpus)) + inputs.known
+    cases = [
+        ClosedCases(
+            mtbf_s=mtbf_s,
+            downtime_s=spread_out(downtime_s),
+            restart_s=spread_out(restart_s),
+            step_time_s=spread_out(inputs.training.step_time_s),
+            strike=inputs.strike,
+            **{name: spread_out(value) for name, value in _of_save(save, inputs).items()},
+        )
+        for save in inputs.saves
+    ]
+    return BlockCosts(
+        cases=tuple(cases),
+        strategies=tuple(save.name for save in inputs.saves),
+        gpus=inputs.gpus,
+        restart_total_s=spread_out(total_s),
+        size_bytes=inputs.size_bytes,
+        work_s=spread_out(inputs.training.work_s),
+        notes=inputs.notes,
+    )
+
+
+def _load(inputs: Inputs) -> Floats:
+    """Time of a load that follows from sizes and storage; nan where no bandwidth gives it."""
+    bandwidth, latency_s = inputs.storage.read_bandwidth_bytes_per_s, inputs.storage.latency_s
+    return load_time(inputs.to_load_bytes, np.nan if bandwidth is None else bandwidth, latency_s)
+
+
+def _of_save(save: Save, inputs: Inputs) -> dict[str, Floats]:
     """Numbers of the costs of a save, as of `Case`."""
-    stall_s = numbers(lambda save: save.stall_s, saves)
-    flush_s = numbers(lambda save: save.flush_s, saves)
-    speed = numbers(lambda save: save.training_speed_while_flushing, saves)
-    in_flight = numbers(lambda save: save.in_flight, saves)
-    effective_stall_s = effective_stall(stall_s, flush_s, speed)
-    floor_s = interval_floor(flush_s, speed, in_flight=in_flight, stall=stall_s)
-    shared_s = numbers(lambda save: save.transfer_s, saves) - effective_stall_s
+    times = _times(save, inputs)
+    in_flight = np.asarray(save.in_flight, dtype=np.float64)
+    effective_stall_s = effective_stall(times.stall_s, times.flush_s, times.speed)
+    floor_s = interval_floor(times.flush_s, times.speed, in_flight=in_flight, stall=times.stall_s)
+    if (in_flight > 1.0).any():
+        shared_s = times.transfer_s - effective_stall_s
+        floor_s = np.where(in_flight > 1.0, np.maximum(floor_s, shared_s), floor_s)
     return {
-        "stall_s": stall_s,
-        "flush_s": flush_s,
-        "speed": speed,
+        "stall_s": times.stall_s,
+        "flush_s": times.flush_s,
+        "speed": times.speed,
         "in_flight": in_flight,
         "effective_stall_s": effective_stall_s,
-        "floor_s": np.where(in_flight > 1, np.maximum(floor_s, shared_s), floor_s),
+        "floor_s": floor_s,
     }
+
+
+def _times(save: Save, inputs: Inputs) -> SaveTimes:
+    """Times of a save; nan where they are neither given nor computable."""
+    try:
+        return save_times(save, inputs.written[save.spread_replicas], inputs.storage, inputs.training)
+    except InputError:
+        return SaveTimes(*(np.full((), np.nan),) * len(SaveTimes._fields))

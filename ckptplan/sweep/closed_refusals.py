@@ -7,26 +7,24 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ckptplan.sweep.built import Parts
+from ckptplan.sweep.built import FINE, UNSURE
+from ckptplan.sweep.closed_costs import Inputs
 from ckptplan.sweep.columns import Column, Labels
 
-_SEVERAL = -2
 _NOTHING = Labels(np.array([-1], dtype=np.int32), ())
 
 
-def refusals(parts: Parts, shape: tuple[int, ...]) -> Labels:
+def refusals(inputs: Inputs, shape: tuple[int, ...]) -> Labels:
     """Why the scenario of each point is refused: a reason where there is only one, else none.
 
     Of several reasons the first one by place in the spec is said, which the scenario of all values together shows.
     """
-    names: dict[str, int] = {}
-    found = np.full(shape, -1, dtype=np.int32)
-    for texts in parts.refusals():
-        codes = [-1 if text is None else names.setdefault(text, len(names)) for text in texts.flat]
-        here = np.broadcast_to(np.array(codes, dtype=np.int32).reshape(texts.shape), shape)
-        both = (found != -1) & (here != -1) & (found != here)
-        found = np.where(both, _SEVERAL, np.where(found == -1, here, found)).astype(np.int32)
-    return Labels(np.where(found == _SEVERAL, -1, found).astype(np.int32).reshape(-1), tuple(names))
+    found = np.full(shape, FINE, dtype=np.int32)
+    for codes in inputs.refused:
+        here = np.broadcast_to(codes, shape)
+        both = (found != FINE) & (here != FINE) & (found != here)
+        found = np.where(both, UNSURE, np.where(found == FINE, here, found)).astype(np.int32)
+    return Labels(np.where(found == UNSURE, -1, found).astype(np.int32).reshape(-1), inputs.reasons)
 
 
 def without_numbers(columns: Mapping[str, Column], refused: Labels, naming: tuple[str, ...]) -> dict[str, Column]:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from ckptplan.plan import status
 from ckptplan.plan.record import Record
 from ckptplan.sweep.alike import Codes, Printed, combined, decimals, significant, where
-from ckptplan.sweep.built import Objects
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.columns import Labels
 from ckptplan.sweep.points import with_note
@@ -36,7 +35,7 @@ _USED = (
 )
 
 
-def statuses(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Labels:
+def statuses(row: ClosedRow, notes: Labels, shape: tuple[int, ...]) -> Labels:
     """The status of every point of a block by one way of saving, in order."""
     keys = _keys(row, notes, shape)
     _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
@@ -45,7 +44,7 @@ def statuses(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Labels:
     return Labels(np.array(table, dtype=np.int32)[codes].reshape(shape), tuple(places))
 
 
-def _keys(row: ClosedRow, notes: Objects, shape: tuple[int, ...]) -> Codes:
+def _keys(row: ClosedRow, notes: Labels, shape: tuple[int, ...]) -> Codes:
     """A number for every point: equal ones have equal sentences. Thresholds and digits are those of `status`."""
     with np.errstate(all="ignore"):
         parts = [_flags(row), _of_scale(notes), *_asked(row), *_progress(row)]
@@ -62,9 +61,8 @@ def _flags(row: ClosedRow) -> Printed:
     return _certain(at_floor + 2 * stuck.astype(np.int64), 4)
 
 
-def _of_scale(notes: Objects) -> Printed:
-    texts, numbers = np.unique(notes.astype(str), return_inverse=True)
-    return _certain(numbers.reshape(notes.shape), len(texts))
+def _of_scale(notes: Labels) -> Printed:
+    return _certain(notes.codes.astype(np.int64), len(notes.names))
 
 
 def _asked(row: ClosedRow) -> Iterator[Printed]:
@@ -105,7 +103,7 @@ def _certain(codes: Codes, size: int) -> Printed:
     return Printed(codes, np.ones((), dtype=bool), size)
 
 
-def _texts(row: ClosedRow, notes: Objects, shape: tuple[int, ...], places: npt.NDArray[np.intp]) -> Iterator[str]:
+def _texts(row: ClosedRow, notes: Labels, shape: tuple[int, ...], places: npt.NDArray[np.intp]) -> Iterator[str]:
     """The sentences of some points, by their numbers in the block."""
     shape = shape or (1,)  # without an axis there is one point
     at = np.unravel_index(places, shape)
@@ -117,11 +115,11 @@ def _texts(row: ClosedRow, notes: Objects, shape: tuple[int, ...], places: npt.N
     columns = [chosen(row.column(name)) for name in _USED]
     asked = [None] * len(places) if row.asked_s is None else chosen(row.asked_s)
     blank = _BLANK._replace(method=row.method, given=row.asked_s is not None)
-    for given_s, note, *values in zip(asked, chosen(notes), *columns, strict=True):
+    for given_s, note, *values in zip(asked, chosen(notes.codes), *columns, strict=True):
         known: dict[str, Any] = dict(zip(_USED, values, strict=True))
         for name in _OPTIONAL:
             known[name] = None if math.isnan(known[name]) else known[name]
-        yield with_note(status.of_record(blank._replace(asked_interval_s=given_s, **known)), note or None)
+        yield with_note(status.of_record(blank._replace(asked_interval_s=given_s, **known)), notes.names[note] or None)
 
 
 _OPTIONAL = ("goodput", "goodput_steps")

@@ -30,6 +30,15 @@ _OPENS = ("failures.host_copy_survives", "failures.law.", "failures.classes[", "
 _GUARDS = ("training.step_noise",)
 
 
+# Of these, numbers alone follow from values: many can be built at once. A record of failures is counted for each.
+_NUMBERS = frozenset({"failures", "save", "storage", "restart", "training"})
+
+
+def takes_arrays(key: str) -> bool:
+    """Whether a scenario may be built for many values of a key at once."""
+    return group_of(key) in _NUMBERS
+
+
 def group_of(key: str) -> str:
     """The group of a key: ``save`` of ``save[0].stall``."""
     if key.startswith(f"{RECORD}."):

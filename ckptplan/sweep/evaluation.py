@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 
 from ckptplan.cost.scenario import LawName
 from ckptplan.errors import InputError, Problem
-from ckptplan.sweep.closed import block_columns, is_closed_study
+from ckptplan.sweep.closed import block_columns, inputs_of_all, is_closed_study
+from ckptplan.sweep.closed_costs import Inputs
 from ckptplan.sweep.columns import Column, Columns, Labels, joined, length
 from ckptplan.sweep.grid import Block, blocks, cuts
 from ckptplan.sweep.measures import MEASURES, Source, naming_columns, sources_of
@@ -139,46 +141,74 @@ def _points_of_a_chunk(study: Study, member: Member) -> int:
     return max((_PLANNED_POINTS if exponential else _SUMMED_POINTS) // rows, 1)
 
 
+class Evaluation:
+    """Called with a chunk of a study, it gives its rows; what chunks share is worked out once. It pickles.
+
+    The rows stand under the names of `column_names`; numbers are float64, axes of whole numbers int64.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._lock = Lock()
+        self._inputs: dict[int, Inputs | None] = {}
+        self._along = [_values(axis.values) for axis in study.axes]
+
+    def __reduce__(self) -> tuple[type[Evaluation], tuple[Study]]:
+        """Whoever gets it works out anew what chunks share."""
+        return Evaluation, (self.study,)
+
+    def __call__(self, chunk: Chunk) -> Columns:
+        """The rows of one part."""
+        study, member = self.study, self.study.members[chunk.member]
+        if is_closed_study(study, member):
+            inputs = self._inputs_of(chunk)
+            shape = [len(axis.values) for axis in study.axes]
+            found = [self._closed(member, block, inputs) for block in blocks(shape, chunk.start, chunk.stop)]
+            columns = joined(found) if len(found) != 1 else found[0]
+        else:
+            columns = self._planned(member, chunk)
+        return _with_spec(study, member, columns)
+
+    def _inputs_of(self, chunk: Chunk) -> Inputs | None:
+        """What all chunks of a spec take, if that is little enough to be held."""
+        with self._lock:
+            if chunk.member not in self._inputs:
+                self._inputs[chunk.member] = inputs_of_all(self.study, self.study.members[chunk.member])
+            return self._inputs[chunk.member]
+
+    def _closed(self, member: Member, block: Block, inputs: Inputs | None) -> dict[str, Column]:
+        """The rows of a block, by closed forms."""
+        rows, shape = rows_per_point(self.study, member), tuple(len(values) for values in block)
+        columns: dict[str, Column] = {}
+        for number, axis in enumerate(self.study.axes):
+            along = self._along[number][block[number].start : block[number].stop]
+            places = (1,) * number + (-1,) + (1,) * (len(shape) - 1 - number)
+            at_points = np.broadcast_to(along.reshape(places), shape).reshape(-1)
+            columns[axis.key] = _repeated(at_points, rows)
+        return {**columns, **block_columns(self.study, member, block, _measures(self.study), inputs)}
+
+    def _planned(self, member: Member, chunk: Chunk) -> dict[str, Column]:
+        """The rows of points that are planned one by one."""
+        study = self.study
+        first = chunk.member * study.points_each
+        points = [study.indices_of(point) for point in range(chunk.start, chunk.stop)]
+        of_points = list(planned_rows(study, member, points, first + chunk.start))
+        rows = [row for rows in of_points for row in rows]
+        lengths = [len(rows) for rows in of_points]
+        columns: dict[str, Column] = {}
+        for number, axis in enumerate(study.axes):
+            columns[axis.key] = _repeated(self._along[number][[point[number] for point in points]], lengths)
+        made = PlannedRows(rows, study.gpu_hour_price)
+        return {**columns, **{name: made.column(name) for name in _measures(study)}}
+
+
 def evaluate(study: Study, chunk: Chunk) -> Columns:
-    """The rows of one part under the names of `column_names`; numbers are float64, axes of whole numbers int64."""
-    member = study.members[chunk.member]
-    shape = [len(axis.values) for axis in study.axes]
-    if is_closed_study(study, member):
-        found = [_closed(study, member, block) for block in blocks(shape, chunk.start, chunk.stop)]
-        columns = joined(found) if len(found) != 1 else found[0]
-    else:
-        columns = _planned(study, member, chunk)
-    return _with_spec(study, member, columns)
+    """The rows of one part alone."""
+    return Evaluation(study)(chunk)
 
 
 def _measures(study: Study) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*naming_columns(study.each), *study.columns)))
-
-
-def _closed(study: Study, member: Member, block: Block) -> dict[str, Column]:
-    """The rows of a block, by closed forms."""
-    rows, shape = rows_per_point(study, member), tuple(len(values) for values in block)
-    columns: dict[str, Column] = {}
-    for number, axis in enumerate(study.axes):
-        along = _values(axis.values)[block[number].start : block[number].stop]
-        places = (1,) * number + (-1,) + (1,) * (len(shape) - 1 - number)
-        at_points = np.broadcast_to(along.reshape(places), shape).reshape(-1)
-        columns[axis.key] = _repeated(at_points, rows)
-    return {**columns, **block_columns(study, member, block, _measures(study))}
-
-
-def _planned(study: Study, member: Member, chunk: Chunk) -> dict[str, Column]:
-    """The rows of points that are planned one by one."""
-    first = chunk.member * study.points_each
-    points = [study.indices_of(point) for point in range(chunk.start, chunk.stop)]
-    of_points = list(planned_rows(study, member, points, first + chunk.start))
-    rows = [row for rows in of_points for row in rows]
-    lengths = [len(rows) for rows in of_points]
-    columns: dict[str, Column] = {}
-    for number, axis in enumerate(study.axes):
-        columns[axis.key] = _repeated(_values(axis.values)[[point[number] for point in points]], lengths)
-    made = PlannedRows(rows, study.gpu_hour_price)
-    return {**columns, **{name: made.column(name) for name in _measures(study)}}
 
 
 def _values(values: tuple[float | int, ...]) -> Numbers:
@@ -189,7 +219,7 @@ def _values(values: tuple[float | int, ...]) -> Numbers:
 
 def _repeated(values: Numbers, times: int | list[int]) -> Column:
     """Values of points for the rows of each."""
-    found: Column = np.repeat(values, times)
+    found: Column = values if times == 1 else np.repeat(values, times)
     return found
 
 

@@ -42,7 +42,12 @@ def rebuilt(member: Member, values: dict[str, float]) -> Scenario:
     """
     if not values:
         return member.scenario
-    scenario, wanted = member.rebuild(values), member.scenario.strategies
+    return only_wanted(member, member.rebuild(values))
+
+
+def only_wanted(member: Member, scenario: Scenario) -> Scenario:
+    """A scenario of a spec with only the ways of saving that are wanted."""
+    wanted = member.scenario.strategies
     if wanted is None:
         return scenario
     return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted), strategies=wanted)

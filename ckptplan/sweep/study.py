@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ckptplan.cost.scenario import Scenario
 
 Rebuild = Callable[[Mapping[str, float]], Scenario]
+Along = Callable[[Mapping[str, Any]], tuple[Scenario, Sequence[Any]]]
 
 GPUS = "cluster.gpus"  # another number of GPUs: the failure rate of each one is held, and data parallelism follows
 INTERVAL = "interval"  # no key of a spec: work between two saves that is given instead of the best one [s]
@@ -51,12 +52,17 @@ class Axis(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One spec of a study. ``rebuild`` gives the scenario with other values of the keys of the axes; it pickles."""
+    """One spec of a study. ``rebuild`` gives the scenario with other values of the keys of the axes; it pickles.
+
+    ``along`` does so with arrays of several values each: numbers of the scenario are arrays then, and beside it stand
+    arrays that are true where values are refused. It raises ValueError or TypeError where that cannot be.
+    """
 
     name: str
     scenario: Scenario
     rebuild: Rebuild
     si: Mapping[str, object] = {}  # values in force, for the document
+    along: Along | None = None
 
 
 class Study(NamedTuple):

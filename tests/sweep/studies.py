@@ -8,7 +8,7 @@ import numpy as np
 
 from ckptplan.load import load
 from ckptplan.sweep.columns import Column, Columns, Labels, joined
-from ckptplan.sweep.evaluation import chunks, evaluate
+from ckptplan.sweep.evaluation import Evaluation, chunks
 from ckptplan.sweep.measures import MEASURES, Source, naming_columns
 from ckptplan.sweep.points import planned_rows
 from ckptplan.sweep.rows import PlannedRows
@@ -20,7 +20,7 @@ RECORD_COLUMNS = tuple(name for name, one in MEASURES.items() if one.source is S
 def member(name: str, sets: Sequence[str] = ()) -> Member:
     """A shipped config as a spec of a study."""
     spec = load(name, sets=sets, environment={})
-    return Member(spec.scenario.name, spec.scenario, spec.with_values, spec.si)
+    return Member(spec.scenario.name, spec.scenario, spec.with_values, spec.si, spec.with_arrays)
 
 
 def numeric_keys(name: str) -> dict[str, float | int]:
@@ -45,7 +45,8 @@ def study(
 
 def swept(asked: Study) -> dict[str, Column]:
     """All chunks of a study, one after another."""
-    return joined([evaluate(asked, chunk) for chunk in chunks(asked)])
+    evaluate = Evaluation(asked)
+    return joined([evaluate(chunk) for chunk in chunks(asked)])
 
 
 def point_by_point(asked: Study) -> dict[str, Column]:

@@ -76,14 +76,18 @@ def test_parts_of_blocks_are_the_same_as_the_whole(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_million_points_build_few_scenarios() -> None:
-    """Scenarios are built once per value of the axes that they depend on, not once per point."""
-    spec, built = member("llama3-405b", ["restart.total=600s"]), []
+    """Without arrays, scenarios are built once per value of the axes that they depend on; with them, once per part."""
+    spec, built, along = member("llama3-405b", ["restart.total=600s"]), [], []
 
     def counting(values: dict[str, float]) -> object:
         built.append(values)
         return spec.rebuild(values)
 
-    counted = spec._replace(rebuild=counting)  # type: ignore[arg-type]
+    def counting_along(values: dict[str, object]) -> object:
+        along.append(values)
+        return spec.along(values)  # type: ignore[misc]
+
+    counted = spec._replace(rebuild=counting, along=None)  # type: ignore[arg-type]
     axes = {
         GPUS: tuple(range(1024, 13824, 1280)),
         "storage.write_bandwidth": tuple(np.geomspace(1e10, 6e12, 100).tolist()),
@@ -92,6 +96,9 @@ def test_a_million_points_build_few_scenarios() -> None:
     found = swept(study(counted, axes, ("goodput_typed",)))
     assert len(numbers(found, "goodput_typed")) == 100_000
     assert len(built) == 200
+    at_once = swept(study(counted._replace(along=counting_along), axes, ("goodput_typed",)))  # type: ignore[arg-type]
+    assert differing(at_once, found) == []
+    assert (len(built), len(along)) == (200, 4)  # two of these try whether values can be taken at once
 
 
 def test_refused_values_are_said_without_a_plan_of_each_point(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,7 +182,8 @@ class Loop:
             self.rollbacks[cause.name][level] += 1
             self.thrown_back[cause.name] += (now - target) * self.p.interval_s
             now = target
-            restart = self.p.restart_s[level] if cause.restart_s is None else cause.restart_s
+            restart = self.p.restart_s if cause.restart_s is None else cause.restart_s
+            restart = restart[level] if isinstance(restart, tuple) else restart
             length = restart + (self.p.downtime_s if cause.downtime_s is None else cause.downtime_s)
             gaps = [(self._draw(c.mtbf_s), c) for c in self.fail_stop]
             gap, striker = min(gaps, key=lambda pair: pair[0], default=(math.inf, None))

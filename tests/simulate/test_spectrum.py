@@ -167,6 +167,8 @@ def test_runs_that_end_on_an_error():
         ({"causes": (FailStop("a", 0.0),)}, "a: mtbf_s must be positive"),
         ({"causes": (FailStop("a", 1.0, 2),)}, "a: level must be a whole number from 1 to 1; got 2"),
         ({"causes": (FailStop("a", 1.0, (0.5,)),)}, "a: level must give one probability for each of 1 levels"),
+        ({"causes": (FailStop("a", 1.0, restart_s=(1.0, 2.0)),)}, "a: restart_s must be one number, or one for each"),
+        ({"causes": (FailStop("a", 1.0, restart_s=(-1.0,)),)}, "a: restart_s must be a finite number, not negative"),
         ({"causes": (Silent("a", 1.0),)}, "nothing finds the silent causes"),
         ({"causes": (Silent("a", 1.0), Silent("b", 1.0, 3.0)), "verifications": 1}, "not some by each"),
         ({"causes": (Spike("a", 1.0, -1.0),)}, "a: back_s must be a finite number"),

@@ -38,6 +38,13 @@ PROCESSES = {
     "fixed delay, also on stalls": TWO._replace(
         causes=(NODE, Silent("sdc", 4000.0, 1500.0, fixed=True, on_stalls=True)), keep=(3, 1), strike=Strike.SAFE
     ),
+    "restarts by cause and level": DRAINED._replace(
+        causes=(
+            NODE._replace(restart_s=(40.0, 400.0)),
+            RACK._replace(restart_s=(0.0, 1000.0)),
+            Noticed("maintenance", 5000.0, level=(0.7, 0.3), restart_s=(100.0, 900.0)),
+        ),
+    ),
     "verifications": TWO._replace(
         causes=(NODE, RACK, Silent("sdc", 2500.0), Noticed("maintenance", 6000.0, save_s=20.0)),
         verifications=3,
@@ -119,7 +126,7 @@ def _differences() -> list[float]:
 
 
 def test_the_plain_event_loop_agrees():
-    """In 11 processes with every kind of cause, each part of wall time and each count is that of a plain loop."""
+    """In 12 processes with every kind of cause, each part of wall time and each count is that of a plain loop."""
     z = np.array(_differences())
     assert z.size > 150
     assert np.max(np.abs(z)) < 4.5

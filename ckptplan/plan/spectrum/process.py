@@ -9,7 +9,7 @@ from ckptplan.cost.protection import Retention
 from ckptplan.errors import InputError
 from ckptplan.interval.spectrum import Behaviour
 from ckptplan.plan.case import Case
-from ckptplan.plan.spectrum.shares import Spectrum, behaviours, spectrum_in, verification
+from ckptplan.plan.spectrum.shares import behaviours, spectrum_in, verification
 from ckptplan.plan.tiers.tiering import Tiering
 from ckptplan.simulate.spectrum.causes import Cause, FailStop, Noticed, Silent, Slow, Spike
 from ckptplan.simulate.spectrum.process import SpectrumProcess
@@ -53,8 +53,7 @@ def process_of_case(case: Case, interval_s: float) -> SpectrumProcess:
 def process_of_tiers(case: Case, tiering: Tiering, interval_s: float) -> SpectrumProcess:
     """Saves to several tiers, a check standing before each save to the last one, which alone keeps a history.
 
-    A restart takes as long as its class and the tier say; the simulator knows one restart per tier, and one recovery
-    per class, so that each class plays its own mean.
+    A restart takes as long as its class and the tier that it loads from say.
     """
     spectrum = spectrum_in(case)
     kinds = behaviours(case, spectrum)
@@ -66,9 +65,9 @@ def process_of_tiers(case: Case, tiering: Tiering, interval_s: float) -> Spectru
     return SpectrumProcess(
         interval_s=interval_s,
         slot_stall_s=(*below, last - check_s),
-        restart_s=_restart_by_tier(case, spectrum, tiering),
+        restart_s=(case.restart.restart_s,) * len(tiering.every),  # every class has its own
         causes=tuple(
-            _cause(case, one, kind, levels=_levels(tiering, k), restart_s=None, last_save_s=last_save_s)
+            _cause(case, one, kind, levels=_levels(tiering, k), restart_s=_by_tier(tiering, k), last_save_s=last_save_s)
             for k, (one, kind) in enumerate(zip(spectrum.classes, kinds, strict=True))
         ),
         every=tiering.every,
@@ -103,11 +102,9 @@ def _levels(tiering: Tiering, index: int) -> tuple[float, ...]:
     return tuple(float(v) for v in np.diff(tiering.survival[index], prepend=0.0))
 
 
-def _restart_by_tier(case: Case, spectrum: Spectrum, tiering: Tiering) -> tuple[float, ...]:
-    """Restart from each tier, averaged over the classes that go back to it. [s]."""
-    rates = np.array([one.rate_per_s(case.mtbf_s) for one in spectrum.classes])
-    weights = np.diff(tiering.survival, axis=1, prepend=0.0) * rates[:, None] + 1e-300
-    return tuple(float(v) for v in (weights * tiering.restart_s).sum(axis=0) / weights.sum(axis=0))
+def _by_tier(tiering: Tiering, index: int) -> tuple[float, ...]:
+    """Restart of a class from each kept tier. [s]."""
+    return tuple(float(v) for v in tiering.restart_s[index])
 
 
 def _cause(
@@ -116,7 +113,7 @@ def _cause(
     kind: Behaviour,
     *,
     levels: tuple[float, ...],
-    restart_s: float | None,
+    restart_s: float | tuple[float, ...],
     last_save_s: float,
 ) -> Cause:
     """One class as a cause."""
@@ -130,10 +127,10 @@ def _cause(
             return Spike(one.name, mtbf_s, back_s, one.lag_s, one.downtime_s, restart_s, lowest)
         case Behaviour.SLOW:
             late = (one.slowdown, one.delay_s, one.delay_is_fixed)
-            return Slow(one.name, mtbf_s, *late, last_save_s, None, one.downtime_s, restart_s)
+            return Slow(one.name, mtbf_s, *late, last_save_s, levels, one.downtime_s, restart_s)
         case Behaviour.NOTICED:
             notice_s = float("inf")  # long enough, or it would be a stop
-            return Noticed(one.name, mtbf_s, notice_s, last_save_s, None, one.downtime_s, restart_s)
+            return Noticed(one.name, mtbf_s, notice_s, last_save_s, levels, one.downtime_s, restart_s)
         case Behaviour.VERIFIED:
             return Silent(one.name, mtbf_s, downtime_s=one.downtime_s, restart_s=restart_s, level=lowest)
         case Behaviour.LATE:

@@ -17,7 +17,8 @@ from ckptplan.interval.tiers import tiers_first_order
 from ckptplan.plan.case import Case
 from ckptplan.plan.spectrum.shares import CaseShares, best_interval, causes_of, with_waiting
 from ckptplan.plan.tiers.facts import TierFacts, facts_of
-from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, floor_s, job_of, only, pattern_of, restarts_s
+from ckptplan.plan.tiers.job import Floats, Pattern, TierJob, floor_s, job_of, only, pattern_of
+from ckptplan.plan.tiers.recoveries import from_tiers, mean_restart_s, restart_after_strikes
 
 _ROUNDING = 1e-9  # of goodput
 
@@ -59,8 +60,7 @@ class Tiering(NamedTuple):
     @property
     def recovery_s(self) -> list[float]:
         """Mean recovery of each class, from the lowest tier that survives it. [s]."""
-        first = np.diff(self.survival, axis=1, prepend=0.0)
-        return [float(v) for v in self.downtime_s + (first * self.restart_s).sum(axis=1)]
+        return [float(v) for v in self.downtime_s + mean_restart_s(self.survival, self.restart_s)]
 
 
 def tiering_of(
@@ -91,14 +91,15 @@ def tiering_of(
     if not np.isfinite(made.best.interval_s):
         return None  # failures come faster than any save: no interval has a goodput
     shares = pattern_shares(job, made, made.best.interval_s)
+    survival, restart_s = from_tiers(job, made)
     return Tiering(
         plan=_plan(job, made, shares, single),
         shares=shares,
         costs=tuple(job.costs[k] for k in made.kept),
         every=made.every,
         slot_stall_s=made.slot_stall_s,
-        restart_s=restarts_s(job.spectrum, job.costs)[:, made.kept],
-        survival=np.array([job.costs[k].survival for k in made.kept]).T,
+        restart_s=restart_s,
+        survival=survival,
         downtime_s=np.array([one.downtime_s for one in job.spectrum.classes]),
     )
 
@@ -131,7 +132,7 @@ def steps_of(job: TierJob, made: Pattern, interval_s: float, step_s: float) -> i
 def pattern_shares(job: TierJob, made: Pattern, interval_s: npt.ArrayLike) -> CaseShares:
     """Shares of wall time of a pattern: the Markov chain under the stops, then what is found late or announced."""
     W = np.asarray(interval_s, dtype=np.float64)
-    causes = causes_of(job.case, job.spectrum)
+    causes = causes_of(job.case, job.spectrum)._replace(restart=mean_restart_s(*from_tiers(job, made)))
     base = _base(job, made, causes, W)
     if Behaviour.VERIFIED in causes.behaviours:
         causes = _found_at_the_save(causes, W * made.every[-1])
@@ -156,7 +157,7 @@ def _base(job: TierJob, made: Pattern, causes: Causes, W: Floats) -> Base:
             running=running / found.useful,
             rework=_by_class(job, found.rework / found.useful[..., None]),
             recovery=recovering,
-            recovery_of_stops=recovering,
+            recovery_of_stops=_by_class(job, restart_after_strikes(job, made, under, causes, exposed)),
             granularity=W[..., None] * np.array([made.every[place] for place in back_to]),
             stall=np.array([made.slot_stall_s[place] for place in back_to]),
             # Training stands still meanwhile: its slow-down, which the stall has, is a part of the drains.

@@ -19,15 +19,17 @@ class FailStop(NamedTuple):
         Mean time of the whole job between two of them. [s]
     level : int or tuple of float
         Lowest level that is left, 1 the cheapest; or the probability of each level to be that one. [1]
-    downtime_s, restart_s : float, optional
-        D and R of this cause, where they are not those of the process. [s]
+    downtime_s : float, optional
+        D of this cause, where it is not that of the process. [s]
+    restart_s : float or tuple of float, optional
+        R of this cause, from every level or from each, where it is not that of the process. [s]
     """
 
     name: str
     mtbf_s: float
     level: int | tuple[float, ...] = 1
     downtime_s: float | None = None
-    restart_s: float | None = None
+    restart_s: float | tuple[float, ...] | None = None
 
 
 class Silent(NamedTuple):
@@ -45,8 +47,10 @@ class Silent(NamedTuple):
         Every delay is ``latency_s``; else that is the mean of an exponential delay.
     on_stalls : bool
         Stalls and verifications are struck like work.
-    downtime_s, restart_s : float, optional
-        D and R of this cause, where they are not those of the process. [s]
+    downtime_s : float, optional
+        D of this cause, where it is not that of the process. [s]
+    restart_s : float or tuple of float, optional
+        R of this cause, from every level or from each, where it is not that of the process. [s]
     level : int
         Lowest level whose saves it may go back to: those below hold no history, or nothing that was verified. [1]
     """
@@ -57,7 +61,7 @@ class Silent(NamedTuple):
     fixed: bool = False
     on_stalls: bool = False
     downtime_s: float | None = None
-    restart_s: float | None = None
+    restart_s: float | tuple[float, ...] | None = None
     level: int = 1
 
 
@@ -74,8 +78,10 @@ class Spike(NamedTuple):
         Work before the spike at which the state is sound again. [s]
     lag_s : float
         Work after which the spike is noticed. [s]
-    downtime_s, restart_s : float, optional
-        D and R of this cause, where they are not those of the process. [s]
+    downtime_s : float, optional
+        D of this cause, where it is not that of the process. [s]
+    restart_s : float or tuple of float, optional
+        R of this cause, from every level or from each, where it is not that of the process. [s]
     level : int
         Lowest level whose saves it may go back to: those below hold no history, or nothing that was verified. [1]
     """
@@ -85,7 +91,7 @@ class Spike(NamedTuple):
     back_s: float
     lag_s: float = 0.0
     downtime_s: float | None = None
-    restart_s: float | None = None
+    restart_s: float | tuple[float, ...] | None = None
     level: int = 1
 
 
@@ -106,10 +112,12 @@ class Slow(NamedTuple):
         Every delay is ``latency_s``; else that is the mean of an exponential delay.
     save_s : float, optional
         Stall of the planned save; by default that of the top level and all its drains. [s]
-    level : int, optional
-        Level that training resumes from; by default the top one. [1]
-    downtime_s, restart_s : float, optional
-        D and R of this cause, where they are not those of the process. [s]
+    level : int or tuple of float, optional
+        Level that training resumes from, or the probability of each to be that one; by default the top one. [1]
+    downtime_s : float, optional
+        D of this cause, where it is not that of the process. [s]
+    restart_s : float or tuple of float, optional
+        R of this cause, from every level or from each, where it is not that of the process. [s]
     """
 
     name: str
@@ -118,9 +126,9 @@ class Slow(NamedTuple):
     latency_s: float
     fixed: bool = False
     save_s: float | None = None
-    level: int | None = None
+    level: int | tuple[float, ...] | None = None
     downtime_s: float | None = None
-    restart_s: float | None = None
+    restart_s: float | tuple[float, ...] | None = None
 
 
 class Noticed(NamedTuple):
@@ -136,19 +144,21 @@ class Noticed(NamedTuple):
         Time to save; less than ``save_s`` makes it a failure that leaves ``level``. [s]
     save_s : float, optional
         Stall of the planned save; by default that of the top level and all its drains. [s]
-    level : int, optional
-        Level that training resumes from; by default the top one. [1]
-    downtime_s, restart_s : float, optional
-        D and R of this cause, where they are not those of the process. [s]
+    level : int or tuple of float, optional
+        Level that training resumes from, or the probability of each to be that one; by default the top one. [1]
+    downtime_s : float, optional
+        D of this cause, where it is not that of the process. [s]
+    restart_s : float or tuple of float, optional
+        R of this cause, from every level or from each, where it is not that of the process. [s]
     """
 
     name: str
     mtbf_s: float
     notice_s: float = math.inf
     save_s: float | None = None
-    level: int | None = None
+    level: int | tuple[float, ...] | None = None
     downtime_s: float | None = None
-    restart_s: float | None = None
+    restart_s: float | tuple[float, ...] | None = None
 
 
 Cause = FailStop | Silent | Spike | Slow | Noticed
@@ -175,8 +185,9 @@ def checked_cause(cause: Cause, levels: int, planned_save_s: float) -> Cause:
     """
     if not cause.mtbf_s > 0.0:
         raise InputError(f"{cause.name}: mtbf_s must be positive; got {cause.mtbf_s:g}")
-    for what in ("downtime_s", "restart_s", "latency_s", "back_s", "lag_s", "save_s", "slowdown"):
+    for what in ("downtime_s", "latency_s", "back_s", "lag_s", "save_s", "slowdown"):
         _check_time(cause.name, what, getattr(cause, what, None))
+    _check_restart(cause, levels)
     match cause:
         case FailStop() | Silent() | Spike():
             _check_level(cause.name, cause.level, levels)
@@ -202,6 +213,14 @@ def _as_failure(cause: Slow | Noticed) -> Cause:
 def _check_time(name: str, what: str, value: float | None) -> None:
     if value is not None and not (math.isfinite(value) and value >= 0.0):
         raise InputError(f"{name}: {what} must be a finite number, not negative; got {value:g}")
+
+
+def _check_restart(cause: Cause, levels: int) -> None:
+    by_level = cause.restart_s if isinstance(cause.restart_s, tuple) else (cause.restart_s,) * levels
+    if len(by_level) != levels:
+        raise InputError(f"{cause.name}: restart_s must be one number, or one for each of {levels} levels")
+    for restart_s in by_level:
+        _check_time(cause.name, "restart_s", restart_s)
 
 
 def _check_level(name: str, level: int | tuple[float, ...], levels: int) -> None:

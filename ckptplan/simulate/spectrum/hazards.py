@@ -105,7 +105,8 @@ def _are(causes: tuple[Cause, ...], kind: type) -> Bools:
 
 
 def _restarts(process: SpectrumProcess, cause: Cause) -> tuple[float, ...]:
-    return process.restart_s if cause.restart_s is None else (cause.restart_s,) * process.levels
+    own = process.restart_s if cause.restart_s is None else cause.restart_s
+    return own if isinstance(own, tuple) else (own,) * process.levels
 
 
 def _needed_upto(cause: Cause, levels: int) -> Floats:

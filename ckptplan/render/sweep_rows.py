@@ -1,7 +1,7 @@
 """Parts of a sweep as bytes of CSV or JSON: columns become texts as arrays, and rows are joined without a loop.
 
-Values of axes and names are formatted once each and taken by number; that and pyarrow's conversion of numbers let
-threads work side by side.
+What depends on some axes only is formatted once for their values and taken by number; that and pyarrow's conversion of
+numbers let threads work side by side.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from ckptplan.errors import printable
 from ckptplan.render.sweep_columns import Shown
-from ckptplan.sweep.columns import Columns, Labels, length
+from ckptplan.render.sweep_grid import Grid, Piece, either, grid_of
+from ckptplan.sweep.columns import Column, Columns, Labels, length
 
-_BLOCK = 1 << 16  # rows: a few tens of megabytes of text
-_MOST_LOOKED_UP = 1 << 16  # values of an axis that are looked up rather than formatted
+_BLOCK = 1 << 17  # rows, more than parts have as a rule: a few tens of megabytes of text
 _SHORTEST, _RUN = 64, 4  # rows among which runs are looked for, and how long runs must be in the mean
 _EXACT = 2.0**53  # below, every whole number is one of floating point
 
@@ -60,28 +60,52 @@ def encoded(part: Columns, columns: Sequence[Shown], style: Style) -> Iterator[m
 def _block(part: Columns, columns: Sequence[Shown], style: Style, rows: slice) -> memoryview:
     import pyarrow.compute as pc
 
-    made: list[tuple[Numbers, bool, Any]] = []  # columns that often equal each other are made into texts once
-    texts: list[Any] = []
-    for number, shown in enumerate(columns):
-        column, before = part[shown.name], "" if number else style.before
-        if isinstance(column, Labels):
-            texts.append(_labels(column, style, rows, before))
-            continue
-        values = column[rows]
-        known = None if before else _equal(values, shown.whole, made)
-        texts.append(_numbers(values, shown, style, before) if known is None else known)
-        if not before:
-            made.append((values, shown.whole, texts[-1]))
+    block = {shown.name: _rows_of(part[shown.name], rows) for shown in columns}
+    grid = grid_of(length(block), (block[shown.name] for shown in columns if shown.axis is not None))  # type: ignore[misc]
+    pieces = _beside(_pieces(block, columns, style, grid), grid)
+    pieces[0] = Piece(pc.binary_join_element_wise(style.before, pieces[0].texts, ""), pieces[0].pattern)
     if style.after:
-        texts[-1] = pc.binary_join_element_wise(texts[-1], style.after, "")
+        pieces[-1] = Piece(pc.binary_join_element_wise(pieces[-1].texts, style.after, ""), pieces[-1].pattern)
+    texts = [grid.over(piece, grid.whole) for piece in pieces]
     return _joined(texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, ","))
 
 
-def _equal(values: Numbers, whole: bool, made: Sequence[tuple[Numbers, bool, Any]]) -> Any:
+def _rows_of(column: Column, rows: slice) -> Column:
+    return Labels(column.codes[rows], column.names) if isinstance(column, Labels) else column[rows]
+
+
+def _pieces(block: Columns, columns: Sequence[Shown], style: Style, grid: Grid) -> Iterator[Piece]:
+    """The texts of each column, of those that often equal each other made once."""
+    made: list[tuple[Numbers, bool, Piece]] = []
+    for shown in columns:
+        values = block[shown.name]
+        if isinstance(values, Labels):
+            yield _labels(values, style, grid)
+            continue
+        piece = _equal(values, shown.whole, made)
+        if piece is None:
+            reduced, pattern = grid.reduced(values)
+            piece = Piece(_numbers(reduced, shown, style), pattern)
+            made.append((values, shown.whole, piece))
+        yield piece
+
+
+def _beside(pieces: Iterable[Piece], grid: Grid) -> list[Piece]:
+    """Pieces in order, those put together beforehand that together change in a few rows only."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if found and grid.size(either(found[-1].pattern, piece.pattern)) * _RUN < grid.rows:
+            found[-1] = grid.joined(found[-1], piece)
+        else:
+            found.append(piece)
+    return found
+
+
+def _equal(values: Numbers, whole: bool, made: Sequence[tuple[Numbers, bool, Piece]]) -> Piece | None:
     """The texts of a column of the same numbers, if there is one."""
-    for other, other_whole, texts in made:
+    for other, other_whole, piece in made:
         if whole == other_whole and values[-1] == other[-1] and np.array_equal(values, other):
-            return texts
+            return piece
     return None
 
 
@@ -91,16 +115,16 @@ def _joined(texts: Any) -> memoryview:
     return memoryview(texts.buffers()[2])[int(offsets[texts.offset]) : int(offsets[-1])]
 
 
-def _labels(column: Labels, style: Style, rows: slice, before: str) -> Any:
-    """Names as an array of texts; ``before`` stands before each."""
+def _labels(column: Labels, style: Style, grid: Grid) -> Piece:
+    """Names as texts."""
     import pyarrow as pa
 
-    words = pa.array([*(before + style.text(name) for name in column.names), before + style.none], pa.string())
-    codes = column.codes[rows]
-    return words.take(pa.array(np.where(codes < 0, len(column.names), codes)))
+    words = pa.array([*map(style.text, column.names), style.none], pa.string())
+    codes, pattern = grid.reduced(column.codes)
+    return Piece(words.take(pa.array(np.where(codes < 0, len(column.names), codes))), pattern)
 
 
-def _numbers(values: Numbers, shown: Shown, style: Style, before: str) -> Any:
+def _numbers(values: Numbers, shown: Shown, style: Style) -> Any:
     """Numbers as an array of texts; of a run of equal ones, the first is formatted."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -109,22 +133,10 @@ def _numbers(values: Numbers, shown: Shown, style: Style, before: str) -> Any:
     if len(values) > _SHORTEST and np.count_nonzero(changes) * _RUN < len(values):
         starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
         lengths = np.diff(starts, append=len(values))
-        words = _numbers(values[starts], shown, style, before)
+        words = _numbers(values[starts], shown, style)
         return words.take(pa.array(np.repeat(np.arange(len(starts)), lengths)))
-    if shown.axis is not None and len(shown.axis.values) <= min(_MOST_LOOKED_UP, len(values)):
-        return _looked_up(values, shown, before)
     texts = pc.cast(_as_numbers(values, shown), pa.string())
-    texts = pc.fill_null(texts, style.none) if texts.null_count else texts
-    return pc.binary_join_element_wise(before, texts, "") if before else texts
-
-
-def _looked_up(values: Numbers, shown: Shown, before: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    known = np.unique(np.asarray(shown.axis.values if shown.axis else (), dtype=values.dtype))
-    words = pc.binary_join_element_wise(before, pc.cast(pa.array(known), pa.string()), "")
-    return words.take(pa.array(np.searchsorted(known, values)))
+    return pc.fill_null(texts, style.none) if texts.null_count else texts
 
 
 def _as_numbers(values: Numbers, shown: Shown) -> Any:

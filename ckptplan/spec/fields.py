@@ -318,9 +318,27 @@ def _text(node: ScalarNode) -> str:
         raise UnitError("the text is empty", "write a name")
     if len(text) > LONGEST_TEXT:
         raise UnitError(f"longer than {LONGEST_TEXT} characters", "write a shorter text")
-    if not text.isprintable():
-        raise UnitError("a control character or line break in the text", "write one line")
+    unseen = next((letter for letter in text if not letter.isprintable()), None)
+    if unseen is not None:
+        raise UnitError(f"{_kind_of(unseen)} in the text", "write one line, without this character")
     return text
+
+
+_UNSEEN = {
+    "Cc": "a control character",
+    "Cf": "an invisible character",
+    "Zl": "a line break",
+    "Zp": "a line break",
+    "Zs": "an unusual blank",
+}
+
+
+def _kind_of(unseen: str) -> str:
+    """What a letter is that cannot be printed, with its code point: nobody sees it in the file."""
+    import unicodedata  # few specs are at fault in this way
+
+    kind = "a line break" if unseen in "\n\r" else _UNSEEN.get(unicodedata.category(unseen), "an unprintable character")
+    return f"{kind} (U+{ord(unseen):04X})"
 
 
 def _date(node: ScalarNode) -> str:

@@ -50,7 +50,9 @@ def build_saves(record: Record) -> tuple[Save, ...] | None:
 
 def _name(record: Record, path: str) -> str | None:
     """The name of a strategy, its mode if it has none; None if that is at fault itself."""
-    given = record.fields.given.get(f"{path}.name") or record.fields.given.get(f"{path}.mode")
+    given = record.fields.given.get(f"{path}.name")
+    if given is None and record.fields.sound(f"{path}.name"):
+        given = record.fields.given.get(f"{path}.mode")
     if given is not None:
         return str(given.si)
     return str(Mode.SHARDED) if record.fields.sound(path, f"{path}.name", f"{path}.mode") else None

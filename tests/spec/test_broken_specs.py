@@ -43,6 +43,16 @@ def test_a_fault_is_reported_with_place_and_hint(row: Broken) -> None:
     assert (problem.message + problem.hint).isascii()
 
 
+def test_names_that_are_at_fault_are_not_compared() -> None:
+    """Two strategies whose names cannot be taken are two faults: their modes are not their names."""
+    text = GOOD.replace("name: sharded", r'name: "a\ab"').replace(
+        "name: async, mode: asynchronous", r'name: "a\ac", mode: sharded'
+    )
+    with pytest.raises(InputError) as caught:
+        read_spec(text.encode(), "run.yaml")
+    assert [problem.key for problem in caught.value.problems] == ["save[0].name", "save[1].name"]
+
+
 def test_all_faults_of_a_file_come_out_together() -> None:
     """One run names every fault, in the order of the lines."""
     text = (

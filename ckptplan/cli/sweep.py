@@ -163,7 +163,8 @@ def _write(planned: Planned, tally: Tally, parts: Iterator[Columns], format_: Sw
     if format_ is SweepFormat.TABLE:
         _print_table(planned, tally, counted, output)
         return
-    about = head(planned.study, shown)
+    # For a table of rows alone, the texts of a million values need not be made.
+    about = head(planned.study, shown) if format_ in (SweepFormat.JSON, SweepFormat.PARQUET) else {}
     from ckptplan.render import sweep_writers
 
     with destination(output) as file:

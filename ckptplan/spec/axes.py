@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ckptplan.errors import Place, Problem
 from ckptplan.spec.assignments import key_and_value, path_of
 from ckptplan.spec.axis_ranges import MOST_VALUES, Written, split_list, values_of
+from ckptplan.spec.axis_texts import AxisTexts
 from ckptplan.spec.fields import value_of
 from ckptplan.spec.hints import shown, unknown_key, what
-from ckptplan.spec.record import for_people
 from ckptplan.spec.schema import SPEC, UNIT_OF_FORM, Entry, Group, Key, Many
 from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode, Source
 from ckptplan.sweep.study import GPUS, INTERVAL, Axis
@@ -203,7 +202,7 @@ def _items(
             problems.append(Problem(f"{what(item)} where a value belongs", item.place, label, f"write {key.example}"))
 
 
-def _distinct(parts: Sequence[Written], form: str) -> tuple[tuple[float | int, ...], tuple[str, ...], int]:
+def _distinct(parts: Sequence[Written], form: str) -> tuple[tuple[float | int, ...], AxisTexts, int]:
     """Values in their order, each once, their texts, and how many stood twice."""
     texts: dict[float | int, str | None] = {}
     given = 0
@@ -212,17 +211,4 @@ def _distinct(parts: Sequence[Written], form: str) -> tuple[tuple[float | int, .
         has_unit = part.text is not None and form in UNIT_OF_FORM
         for value in part.values:
             texts.setdefault(value, part.text if has_unit else None)
-    return tuple(texts), _told_apart(texts, form), given - len(texts)
-
-
-def _told_apart(texts: Mapping[float | int, str | None], form: str) -> tuple[str, ...]:
-    """The values as people read them, with more digits where two would look alike."""
-    shown_as = [text if text is not None else for_people(value, form) for value, text in texts.items()]
-    counts = Counter(shown_as)
-    if len(counts) == len(shown_as):
-        return tuple(shown_as)
-    unit = {"bytes": "B", "bytes/s": "B/s"}.get(UNIT_OF_FORM.get(form, ""), UNIT_OF_FORM.get(form, ""))
-    return tuple(
-        text if counts[text] == 1 else f"{value:.15g} {unit}".strip()
-        for text, value in zip(shown_as, texts, strict=True)
-    )
+    return tuple(texts), AxisTexts(texts, form), given - len(texts)

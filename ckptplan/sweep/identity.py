@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,8 @@ def identity(study: Study, chunks: Sequence[Any]) -> Identity:
 
 def versions() -> dict[str, str]:
     """Of the program, and of the libraries whose versions decide the last digits."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"ckptplan": ckptplan.__version__}
     for name in _LIBRARIES:
         try:

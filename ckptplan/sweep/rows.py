@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from ckptplan.plan.case import cases_of
 from ckptplan.plan.pipeline import default_methods
 from ckptplan.plan.record import PREFERENCE, TIERS, Record
 from ckptplan.plan.run import RunFacts
-from ckptplan.plan.simulation import Simulation
 from ckptplan.sweep.columns import Column, Labels
 from ckptplan.sweep.derived import Derived, Floats
 from ckptplan.sweep.measures import MEASURES
 from ckptplan.sweep.study import INTERVAL, Each, Member, Study
+
+if TYPE_CHECKING:
+    from ckptplan.plan.simulation import Simulation
 
 _NAN = float("nan")
 

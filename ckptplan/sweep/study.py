@@ -47,7 +47,7 @@ class Axis(NamedTuple):
 
     key: str
     values: tuple[float | int, ...]
-    texts: tuple[str, ...]
+    texts: Sequence[str]
     unit: str = ""
 
 

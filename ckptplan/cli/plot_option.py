@@ -126,8 +126,10 @@ def _refuse_place(file: Path) -> None:
 
 
 def _refuse_without_matplotlib() -> None:
+    from ckptplan.render.plots.importing import import_matplotlib
+
     try:
-        import matplotlib.figure  # noqa: F401 - refused here, before any work
+        import_matplotlib()  # refused here, before any work
     except ImportError:
         raise UsageError(
             "--plot draws with matplotlib, which is not installed", hint="pip install '.[plot]' from the source tree"

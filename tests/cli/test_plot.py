@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -182,6 +183,9 @@ def test_without_matplotlib_one_error_says_what_to_install(
     tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before any work; the same command without --plot works."""
+    from ckptplan.render.plots.importing import import_matplotlib
+
+    import_matplotlib.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -189,6 +193,48 @@ def test_without_matplotlib_one_error_says_what_to_install(
     assert (told.code, told.out) == (2, "")
     assert "pip install '.[plot]'" in told.err
     assert tell("optimize", "lab-64").code == 0
+
+
+@pytest.mark.parametrize("command", [["optimize", "lab-64", "--plot"], ["report", "lab-64", "-o"]])
+def test_settings_of_matplotlib_have_no_effect(command: list[str], tmp_path: Path) -> None:
+    """A back end of a notebook or one that is not there, broken or other settings, no folder to write to: the same."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "matplotlibrc").write_bytes(b"\xff\xfe : :\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "matplotlibrc").write_text("font.size: 30\nagg.path.chunksize: 7\nbackend: nonsense\n")
+    (tmp_path / "file").write_text("")
+    made = {}
+    file = tmp_path / ("a.png" if "--plot" in command else "a.html")
+    for folder, name, value in (
+        ("", "PLAIN", "1"),
+        ("", "MPLBACKEND", "module://matplotlib_inline.backend_inline"),
+        ("broken", "MPLBACKEND", "nonsense"),
+        ("other", "PLAIN", "1"),
+        ("", "MATPLOTLIBRC", str(tmp_path / "other")),
+        ("", "MPLCONFIGDIR", str(tmp_path / "file")),
+    ):
+        told = subprocess.run(
+            [sys.executable, "-m", "ckptplan", *command, str(file)],
+            cwd=tmp_path / folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), name: value},
+            capture_output=True,
+            check=False,
+        )
+        assert (told.returncode, told.stderr) == (0, b""), (name, value)
+        made[name, value, folder] = file.read_bytes()
+    assert len(set(made.values())) == 1
+
+
+def test_the_environment_and_the_folder_are_as_before() -> None:
+    """Matplotlib is imported elsewhere and under other settings; a program that goes on finds its own."""
+    code = (
+        "import os\nfrom ckptplan.render.plots.importing import import_matplotlib\n"
+        "before = (dict(os.environ), os.getcwd())\nimport_matplotlib()\n"
+        "assert before == (dict(os.environ), os.getcwd())\nimport matplotlib\nprint(matplotlib.matplotlib_fname())"
+    )
+    environment = {**os.environ, "MPLBACKEND": "nonsense", "MPLCONFIGDIR": "/proc/nowhere", "PYTHONPATH": str(ROOT)}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert told.stderr == ""
 
 
 def test_a_file_is_replaced_whole(tell: Tell, tmp_path: Path) -> None:

@@ -61,8 +61,10 @@ def _picture(draw: Callable[[Theme], Figure], caption: str) -> Picture:
 
 
 def _refuse_without_matplotlib() -> None:
+    from ckptplan.render.plots.importing import import_matplotlib
+
     try:
-        import matplotlib  # noqa: F401
+        import_matplotlib()
     except ImportError as error:
         raise InputError(
             "the pictures of a report are drawn with matplotlib, which is not installed",

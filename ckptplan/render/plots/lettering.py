@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ckptplan.errors import printable
+from ckptplan.render.plots.importing import import_matplotlib
 from ckptplan.render.plots.style import BODY, FONT
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ def lettered(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _has(character: str) -> bool:
+    import_matplotlib()
     from matplotlib.font_manager import findfont, get_font
 
     return character == " " or get_font(findfont(_font(BODY, bold=False))).get_char_index(ord(character)) != 0
 
 
 def _font(size: float, *, bold: bool) -> FontProperties:
+    import_matplotlib()
     from matplotlib.font_manager import FontProperties
 
     return FontProperties(family=[FONT], size=size, weight="bold" if bold else "normal")

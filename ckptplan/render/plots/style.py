@@ -127,6 +127,9 @@ def _settings(theme: Theme) -> dict[str, Any]:
 @contextmanager
 def applied(theme: Theme) -> Iterator[None]:
     """Matplotlib's own defaults and those of the theme, whatever a user's matplotlibrc says; restored afterwards."""
+    from ckptplan.render.plots.importing import import_matplotlib
+
+    import_matplotlib()
     import matplotlib
 
     settings: Any = {k: v for k, v in dict.items(matplotlib.rcParamsDefault) if k.partition(".")[0] in _OF_DRAWING}
@@ -138,6 +141,21 @@ def applied(theme: Theme) -> Iterator[None]:
 _OF_DRAWING = frozenset(
     (
         *("axes", "figure", "font", "grid", "hatch", "legend", "lines", "markers", "mathtext", "patch", "path"),
-        *("savefig", "svg", "text", "xtick", "ytick", "scatter", "errorbar", "contour", "image", "xaxis", "yaxis"),
+        *(
+            "agg",
+            "pcolor",
+            "pcolormesh",
+            "savefig",
+            "svg",
+            "text",
+            "xtick",
+            "ytick",
+            "scatter",
+            "errorbar",
+            "contour",
+            "image",
+            "xaxis",
+            "yaxis",
+        ),
     )
 )

@@ -215,14 +215,17 @@ def lost_per_failure(
 
 
 def _process(arguments: tuple[npt.ArrayLike, ...], strike: Strike) -> _Process:
-    """Everything over the MTBF, in one shape, nan where the input is outside its domain."""
-    arrays = (np.asarray(value, dtype=np.float64) for value in arguments)
-    W, d, M, D, R, F, om, b = np.broadcast_arrays(*arrays)
+    """Everything over the MTBF, nan where the input is outside its domain.
+
+    What a recovery has no part in keeps the shape of what it follows from: in a table over many recoveries it is worked
+    out once.
+    """
+    W, d, M, D, R, F, om, b = (np.asarray(value, dtype=np.float64) for value in arguments)
     with np.errstate(all="ignore"):
         exposed, d_eff = om * F, effective_stall(d, F, om)
         floor = interval_floor(F, om, in_flight=b, stall=d)
         valid = meets_floor(W, floor) & (W >= 0.0) & (d >= 0.0) & (M > 0.0)
-        valid &= (F >= 0.0) & (om >= 0.0) & (om <= 1.0) & (D >= 0.0) & (R >= 0.0)
+        valid = valid & (F >= 0.0) & (om >= 0.0) & (om <= 1.0)
         # Without a stall all of a period is work, also in the limit of an interval of 0.
         useful_part = np.where(d_eff == 0.0, 1.0, np.where(np.isposinf(W), 0.0, W / (W + d_eff)))
         return _Process(

@@ -86,7 +86,9 @@ class Parts:
         """
         total = np.full((1,) * len(self._axes), np.nan if self._is_mixed else 0.0)
         for axes in self._all_axes():
-            total = total + np.where(self._found(axes).refused == FINE, 0.0, np.nan)
+            refused = self._found(axes).refused != FINE
+            if refused.any():
+                total = total + np.where(refused, np.nan, 0.0)
         return total
 
     def refusals(self) -> tuple[tuple[Codes, ...], tuple[str, ...]]:

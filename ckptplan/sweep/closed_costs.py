@@ -126,7 +126,9 @@ def block_costs(inputs: Inputs) -> BlockCosts:
     load_s = inputs.restart.load_s
     total_s, downtime_s, restart_s = restart_times(inputs.restart, _load(inputs) if load_s is None else load_s)
     # A fault of a key that no cost depends on is a fault nevertheless, and leaves no number either.
-    mtbf_s = spread_out(mtbf_of_job(inputs.failures.mtbf_per_gpu_s, inputs.gpus)) + inputs.known
+    mtbf_s = spread_out(mtbf_of_job(inputs.failures.mtbf_per_gpu_s, inputs.gpus))
+    if np.isnan(inputs.known).any():
+        mtbf_s = mtbf_s + inputs.known
     cases = [
         ClosedCases(
             mtbf_s=mtbf_s,

@@ -47,6 +47,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return _say(_usage(error), EXIT_USAGE)
     except (OSError, KeyboardInterrupt):
         raise
+    except SystemExit as error:  # typer's answer to a reader that has gone, with an exit code of its own
+        raise error.__context__ if isinstance(error.__context__, BrokenPipeError) else error
     except MemoryError:
         return _say("error: out of memory", EXIT_INPUT)
     except Exception as error:

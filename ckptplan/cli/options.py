@@ -33,8 +33,20 @@ SetOption = Annotated[
 FormatOption = Annotated[
     Format, typer.Option("--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result.")
 ]
+
+
+def _result_file(text: str) -> Path | None:
+    """The file of ``-o``; - is standard output, as it is standard input where a spec is named."""
+    if not text.strip():
+        from ckptplan.errors import UsageError
+
+        raise UsageError("-o is given no file", hint="write for example -o plan.json, or leave -o out")
+    return None if text == "-" else Path(text)
+
+
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE (whole or not at all).")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", parser=_result_file, help="Write to FILE (whole or not at all)."),
 ]
 
 IntervalOption = Annotated[

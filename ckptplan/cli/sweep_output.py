@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import typer
 
 from ckptplan.cli.output import umask
 from ckptplan.errors import InputError, printable
@@ -70,13 +69,9 @@ def destination(output: Path | None) -> Iterator[BinaryIO]:
         If the file cannot be written.
     """
     if output is None:
-        try:
-            sys.stdout.flush()
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:  # the reader has gone (``| head``): that is no error
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit from None
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
         return
     try:
         with _replacing(output) as file:

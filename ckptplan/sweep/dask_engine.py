@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ckptplan.errors import InputError, printable
+from ckptplan.errors import InputError, UsageError, printable
 from ckptplan.sweep import dask_greeting
 from ckptplan.sweep.columns import Columns
 from ckptplan.sweep.dask_task import evaluate_there, versions_here
@@ -185,7 +185,7 @@ def _library() -> _Library:
         closed = import_module("distributed.comm").CommClosedError
         settings = import_module("dask.config").set
     except ImportError:
-        raise InputError(
+        raise UsageError(
             "the executor dask needs the package distributed", hint="pip install '.[dask]' from the source tree"
         ) from None
     return _Library(names["Client"], names["LocalCluster"], killed, closed, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from ckptplan.errors import InputError, printable
+from ckptplan.errors import UsageError, printable
 from ckptplan.sweep.runner import InProcess, Runner
 
 EXECUTORS = ("serial", "threads", "processes", "dask")  # and the address of a scheduler
@@ -31,18 +31,18 @@ def executor_for(name: str, jobs: int) -> Runner:
 
     Raises
     ------
-    InputError
+    UsageError
         For a name, an address or a number that cannot be.
     """
     if jobs != int(jobs) or jobs < 1:
-        raise InputError(f"jobs must be a whole number of at least 1; got {jobs:g}")
+        raise UsageError(f"jobs must be a whole number of at least 1; got {jobs:g}")
     jobs = int(jobs)
     if name.startswith(ADDRESS):
         address = _address(name)
     elif name in EXECUTORS:
         address = None
     else:
-        raise InputError(f"no executor is called {printable(name)!r}", hint=f"accepted are {_ACCEPTED}")
+        raise UsageError(f"no executor is called {printable(name)!r}", hint=f"accepted are {_ACCEPTED}")
     if name in {"serial", "threads"}:
         return InProcess(1 if name == "serial" else jobs)
     if name == "processes":
@@ -62,7 +62,7 @@ def _address(name: str) -> str:
     except ValueError:  # a port that is no number, brackets that do not close
         host = port = None
     if not host or not port or "@" in name or not name.isprintable() or parts[2:] not in {("", "", ""), ("/", "", "")}:
-        raise InputError(
+        raise UsageError(
             f"{printable(name)!r} is no address of a scheduler",
             hint="write dask://host:port, for example dask://10.0.0.7:8786",
         )

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, UsageError
 from ckptplan.sweep import dask_engine, dask_greeting
 from ckptplan.sweep.columns import Labels
 from ckptplan.sweep.executors import executor_for
@@ -168,7 +168,7 @@ def test_somebody_else_there(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -
 )
 def test_names_that_are_refused(name: str) -> None:
     """The error shows the name, without what would steer a terminal, and what is accepted."""
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(UsageError) as caught:
         executor_for(name, 1)
     said = caught.value.render()
     assert "dask://" in said
@@ -178,7 +178,7 @@ def test_names_that_are_refused(name: str) -> None:
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_jobs_that_are_refused(jobs: int) -> None:
     """No work is done by less than one worker."""
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(UsageError, match="at least 1"):
         executor_for("processes", jobs)
 
 
@@ -191,7 +191,7 @@ def test_addresses_in_brackets(name: str) -> None:
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where distributed is not installed, one is told what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with executor_for("dask", 1) as runner, pytest.raises(InputError, match="needs the package distributed") as caught:
+    with executor_for("dask", 1) as runner, pytest.raises(UsageError, match="needs the package distributed") as caught:
         next(run(partial(draw, 5), range(COUNT), runner))
     assert caught.value.problems[0].hint == "pip install '.[dask]' from the source tree"
 

@@ -48,7 +48,9 @@ def _dispatch(arguments: Sequence[str]) -> int:
     except (OSError, KeyboardInterrupt):
         raise
     except SystemExit as error:  # typer's answer to a reader that has gone, with an exit code of its own
-        raise error.__context__ if isinstance(error.__context__, BrokenPipeError) else error
+        if isinstance(error.__context__, BrokenPipeError):
+            raise error.__context__ from None
+        raise
     except MemoryError:
         return _say("error: out of memory", EXIT_INPUT)
     except Exception as error:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -96,6 +99,9 @@ def _replacing(output: Path) -> Iterator[BinaryIO]:
     aside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            began_s = os.fstat(file.fileno()).st_mtime
             yield file
         aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
         aside.replace(target)
@@ -103,3 +109,24 @@ def _replacing(output: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             aside.unlink()
         raise
+    _remove_leftovers(target, began_s)
+
+
+def _remove_leftovers(target: Path, before_s: float) -> None:
+    """Remove what runs that were killed have begun for the same file; one that still runs has locked its own."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
+    with suppress(OSError):
+        for path in [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]:
+            with suppress(OSError):
+                _remove_unless_locked(path, before_s)
+
+
+def _remove_unless_locked(path: Path, before_s: float) -> None:
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and found.st_mtime < before_s:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    finally:
+        os.close(handle)

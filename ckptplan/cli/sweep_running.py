@@ -45,13 +45,15 @@ def _processors() -> int:
 
 @contextmanager
 def _progress(parts: Sequence[Chunk]) -> Iterator[Callable[[Chunk, bool], object] | None]:
-    """A bar on a terminal, nothing elsewhere."""
+    """A bar on a terminal, a line on one that wants no escape codes, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield None
         return
-    from ckptplan.render.sweep_progress import SweepBar
+    from ckptplan.render.screen import Screen
+    from ckptplan.render.sweep_progress import PlainLine, SweepBar
 
-    with SweepBar(sys.stderr, sum(part.stop - part.start for part in parts)) as update:
+    kind = SweepBar if Screen.of(sys.stderr).colour else PlainLine
+    with kind(sys.stderr, sum(part.stop - part.start for part in parts)) as update:
         yield lambda part, resumed: update(part.stop - part.start, resumed)
 
 
@@ -79,20 +81,37 @@ def kept(study: Study, resume: Path | None, beside: Path) -> Iterator[Journal | 
 
 def _journal(study: Study, parts: Sequence[Chunk], resume: Path | None, beside: Path) -> Journal | None:
     known_by = identity(study, parts)
-    if resume is not None:
-        return Journal(resume, known_by)
-    path = beside.with_name(f"{beside.name}-{known_by.fingerprint[:8]}{_ENDING}")
+    path = resume or beside.with_name(f"{beside.name}-{known_by.fingerprint[:8]}{_ENDING}")
     try:
-        return Journal(path, known_by)
+        journal = Journal(path, known_by)
     except InputError as error:
+        if resume is not None:
+            raise
         sys.stderr.write(f"warning: an interruption would lose all: {error.render()}\n")
         return None
+    _tell_what_is_there(journal, parts)
+    return journal
+
+
+def _tell_what_is_there(journal: Journal, parts: Sequence[Chunk]) -> None:
+    """From what a run goes on, and what it cannot use of that."""
+    finished, points = _finished(journal, parts)
+    if finished:
+        sys.stderr.write(f"goes on from {printable(str(journal.path))}: {finished:,} of {points:,} points\n")
+    if journal.cut_bytes:
+        many = f"the last {journal.cut_bytes:,} bytes of {printable(str(journal.path))} are torn or damaged"
+        sys.stderr.write(f"warning: {many}; what stood there is evaluated again\n")
+
+
+def _finished(journal: Journal, parts: Sequence[Chunk]) -> tuple[int, int]:
+    """Points that a journal holds, and of all parts."""
+    points = [part.stop - part.start for part in parts]
+    return sum(points[index] for index in journal.finished), sum(points)
 
 
 def _tell(journal: Journal, parts: Sequence[Chunk]) -> None:
     """How much is kept, and what to type; a journal of nothing is removed."""
-    points = [part.stop - part.start for part in parts]
-    finished = sum(points[index] for index in journal.finished)
+    finished, points = _finished(journal, parts)
     if not finished:
         with suppress(OSError):
             journal.path.unlink()
@@ -101,6 +120,6 @@ def _tell(journal: Journal, parts: Sequence[Chunk]) -> None:
     if not any(word == "--resume" or word.startswith("--resume=") for word in words):
         words += ["--resume", str(journal.path)]
     sys.stderr.write(
-        f"{finished:,} of {sum(points):,} points are kept in {printable(str(journal.path))}; to go on:\n"
+        f"{finished:,} of {points:,} points are kept in {printable(str(journal.path))}; to go on:\n"
         f"  {printable(shlex.join(words))}\n"
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
+import os
 
 import jsonschema
 import numpy as np
@@ -203,6 +205,24 @@ def test_a_file_appears_whole_and_alone(tell, tmp_path, format_):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     if format_ != "parquet":
         assert tell(*arguments).out.encode() == first
+
+
+def test_what_a_killed_run_left_is_removed_but_nothing_else(tell, tmp_path):
+    """Not what a running one writes to, nor files of other outputs, links, or such as were begun later."""
+    old = 1_000_000_000
+    output = tmp_path / "out.csv"
+    names = (".out.csv.aaaaaaaa.part", ".out.csv.bbbbbbbb.part", ".other.csv.aaaaaaaa.part", ".out.csv.a.part", "aim")
+    for name in names:
+        (tmp_path / name).write_text("begun")
+        os.utime(tmp_path / name, (old, old))
+    (tmp_path / ".out.csv.cccccccc.part").symlink_to("aim")
+    (tmp_path / ".out.csv.dddddddd.part").write_text("begun later")
+    os.utime(tmp_path / ".out.csv.dddddddd.part", (2 * old, 2 * old))
+    with (tmp_path / names[1]).open("r+b") as running:
+        fcntl.flock(running, fcntl.LOCK_EX)
+        assert tell("sweep", RUN, *GPUS, "--format", "csv", "-o", str(output)).code == 0
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"out.csv", ".out.csv.cccccccc.part", ".out.csv.dddddddd.part", *names[1:]}
 
 
 def test_parquet_holds_what_csv_holds(tell, tmp_path):

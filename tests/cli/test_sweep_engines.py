@@ -80,9 +80,21 @@ def test_a_killed_sweep_goes_on(place):
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         assert not (place / "out.csv").exists() or process.returncode == 0
-    for path in place.glob(".out.csv.*.part"):  # what a killed program could not remove
-        path.unlink()
+    assert list(place.glob(".out.csv.*.part"))  # what a killed program could not remove, and the next one does
     assert _bytes(place, SLOW, "csv", "--resume", "kept") == wanted
+
+
+def test_a_sweep_says_from_what_it_goes_on(place):
+    """The same command again: how much is there, and what is torn or damaged and so evaluated again."""
+    wanted = _bytes(place, SLOW, "csv", "--jobs", "1")
+    process = _begun(place, "-o", "out.csv", "--resume", "kept")
+    _wait_for(place / "kept", 4000, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    ran = ckptplan(*SLOW, "--format", "csv", "-o", "out.csv", "--resume", "kept", cwd=place)
+    assert "goes on from kept: " in ran.err
+    assert "of 20 points" in ran.err
+    assert (place / "out.csv").read_bytes() == wanted
 
 
 def test_an_interrupted_sweep_says_how_to_go_on(place):

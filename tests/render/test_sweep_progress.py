@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from ckptplan.render.sweep_progress import SweepBar
+from ckptplan.render.sweep_progress import PlainLine, SweepBar
 
 
 class _Terminal(io.StringIO):
@@ -57,3 +57,18 @@ def test_it_clears_itself() -> None:
     with SweepBar(stream, 10) as update:
         update(10, False)
     assert stream.getvalue().endswith("\x1b[2K")
+
+
+def test_a_plain_line_has_no_escape_codes() -> None:
+    """It is written over itself, a few times per second only, and blanked at the end."""
+    now_s, stream = 100.0, _Terminal()
+    with PlainLine(stream, 1000, lambda: now_s) as update:
+        for _ in range(100):
+            now_s += 0.125
+            update(5, False)
+    assert "\x1b" not in stream.getvalue()
+    lines = stream.getvalue().split("\r")
+    assert lines[1].rstrip() == "5 of 1,000 points, 40/s, 0:00:25 left"
+    assert sum("points" in line for line in lines) == 50
+    assert lines[-2].strip() == lines[-1] == ""
+    assert len(lines[-2]) >= len(lines[-3].rstrip())

@@ -18,7 +18,7 @@ from ckptplan.sweep import journal as room
 from ckptplan.sweep.columns import Column, Columns, Labels
 from ckptplan.sweep.identity import Identity
 from ckptplan.sweep.journal import Journal
-from ckptplan.sweep.journal_head import SCHEMA
+from ckptplan.sweep.journal_head import SCHEMA, sealed
 from ckptplan.sweep.packing import Damaged, packed, unpacked
 from tests.sweep.evaluations import draw
 
@@ -106,7 +106,7 @@ def test_a_byte_changed_anywhere(tmp_path: Path) -> None:
         changed[place] ^= 0x10
         path.write_bytes(changed)
         if place < ends[0]:
-            with pytest.raises(InputError):
+            with pytest.raises(InputError, match="its first line is damaged"):
                 Journal(path, IDENTITY)
             assert path.read_bytes() == changed
             continue
@@ -130,7 +130,7 @@ def test_rubbish_behind_the_records(tmp_path: Path, tail: bytes) -> None:
 def head(**changes: object) -> bytes:
     """A first line with changes."""
     said = {"schema": SCHEMA, "fingerprint": IDENTITY.fingerprint, "chunks": CHUNKS, "versions": IDENTITY.versions}
-    return json.dumps({**said, **changes}).encode() + b"\n"
+    return sealed({**said, **changes})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ MOST_ROWS = 2000
 _MOST_NOTES = 10  # below a table
 _NAMING = frozenset({SPEC, "strategy", "method"})  # of what a pivot is made one by one
 _OK = "ok"
+_SHOWN = 4  # decimals of a share: two of percent
+
+Numbers: TypeAlias = np.ndarray[Any, Any]
 
 
 class Swept(NamedTuple):
@@ -49,20 +52,47 @@ def sentence(swept: Swept) -> str:
         return "No point could be planned."
     best = int(planned[np.argmax(goodput[planned])])
     points = f"{swept.study.points:,} point{'' if swept.study.points == 1 else 's'}"
-    found = f"Best of {points}: {_at(swept, best)}, with {percent(float(goodput[best]))} goodput{_how(swept, best)}."
+    found = f"Best of {points}: {_at(swept, best)}, with {percent(float(goodput[best]))} goodput{_how(swept, best)}"
     if len(swept.study.axes) != 1 or len(swept.study.members) > 1 or planned.size < 2:
-        return found
+        return f"{found}."
+    return _movement(swept, goodput, planned, found)
+
+
+def _movement(swept: Swept, goodput: Numbers, planned: Numbers, best: str) -> str:
+    """How goodput moves from the first value of one axis to the last, as far as two digits show it."""
     values = np.asarray(swept.columns[swept.study.axes[0].key])
-    first, last = (_best_at(goodput, values == values[row]) for row in (planned[0], planned[-1]))
-    start, end = float(goodput[first]), float(goodput[last])
-    verb = "rises" if end > start else "falls" if end < start else "stays"
-    moves = f"Goodput {verb} from {percent(start)} at {_at(swept, first)} to {percent(end)} at {_at(swept, last)}."
-    if verb == "stays":
-        moves = f"Goodput is {percent(start)} at both ends, {_at(swept, first)} and {_at(swept, last)}."
-    return moves if best in {first, last} else f"{moves} {found}"
+    along = [_best_at(goodput, values == value) for value in dict.fromkeys(values[planned].tolist())]
+    shown = np.round(goodput[along], _SHOWN)
+    start, end = (f"{_percent(goodput[row])} at {_at(swept, row)}" for row in (along[0], along[-1]))
+    if shown.min() == shown.max():
+        where = f"from {_at(swept, along[0])} to {_at(swept, along[-1])}"
+        return f"Goodput does not change: {_percent(goodput[along[0]])} {where}."
+    extremes = _extremes(swept, goodput, along, shown, best)
+    if shown[0] == shown[-1]:
+        ends = f"{_at(swept, along[0])} and {_at(swept, along[-1])}"
+        return f"Goodput is {_percent(goodput[along[0]])} at both ends, {ends}. {extremes}"
+    if extremes:
+        return f"Goodput goes from {start} to {end}. {extremes}"
+    verb, steps = ("rises", np.diff(shown)) if shown[-1] > shown[0] else ("falls", -np.diff(shown))
+    return f"Goodput {verb} from {start} to {end}{', not at every step' if (steps < 0).any() else ''}."
 
 
-def _best_at(goodput: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> int:
+def _extremes(swept: Swept, goodput: Numbers, along: Sequence[int], shown: Numbers, best: str) -> str:
+    """The best and the worst value, where they are not at the ends."""
+    low = along[int(np.argmin(shown))]
+    worst = f"orst: {_at(swept, low)}, with {_percent(goodput[low])}."
+    valley, peak = (extreme not in (shown[0], shown[-1]) for extreme in (shown.min(), shown.max()))
+    if peak:
+        return f"{best}; w{worst}" if valley else f"{best}."
+    return f"W{worst}" if valley else ""
+
+
+def _percent(share: float) -> str:
+    """In percent, to the digits by which shares are compared here."""
+    return percent(round(float(share), _SHOWN))
+
+
+def _best_at(goodput: Numbers, rows: np.ndarray[Any, Any]) -> int:
     """Of the rows of one value, the best one."""
     return int(np.argmax(np.where(rows & np.isfinite(goodput), goodput, -1.0)))
 

@@ -27,8 +27,37 @@ def test_along_one_axis_the_sentence_says_how_goodput_moves():
     falls = sentence(_swept(GPUS, goodput=[0.99, 0.9, 0.5]))
     assert falls == "Goodput falls from 99.00 % at cluster.gpus 8 to 50.00 % at cluster.gpus 1,024."
     peak = sentence(_swept(GPUS, goodput=[0.5, 0.9, 0.6]))
-    assert peak.startswith("Goodput rises from 50.00 % at cluster.gpus 8 to 60.00 % at cluster.gpus 1,024.")
+    assert peak.startswith("Goodput goes from 50.00 % at cluster.gpus 8 to 60.00 % at cluster.gpus 1,024.")
     assert "Best of 3 points: cluster.gpus 16, with 90.00 % goodput, other, saving every" in peak
+
+
+FOUR = Axis("cluster.gpus", (1, 2, 3, 4), ("1", "2", "3", "4"))
+MOVES = {
+    "no change": ([0.9547, 0.95471, 0.95469, 0.9547], "Goodput does not change: 95.47 % from cluster.gpus 1 to"),
+    "next to nothing": ([0.0, 9e-57, 0.0, 1e-9], "Goodput does not change: 0.00 % from cluster.gpus 1 to"),
+    "one step up": (
+        [0.9, 0.7, 0.8, 0.6],
+        "Goodput falls from 90.00 % at cluster.gpus 1 to 60.00 % at cluster.gpus 4, not",
+    ),
+    "one step down": ([0.1, 0.3, 0.2, 0.4], "to 40.00 % at cluster.gpus 4, not at every step."),
+    "a step too small to be seen": ([0.9, 0.8, 0.800001, 0.6], "to 60.00 % at cluster.gpus 4."),
+    "a valley": ([0.5, 0.3, 0.2, 0.6], "to 60.00 % at cluster.gpus 4. Worst: cluster.gpus 3, with 20.00 %."),
+    "both": (
+        [0.5, 0.9, 0.2, 0.6],
+        "Goodput goes from 50.00 % at cluster.gpus 1 to 60.00 % at cluster.gpus 4. Best of 4",
+    ),
+    "worst too": ([0.5, 0.9, 0.2, 0.6], "; worst: cluster.gpus 3, with 20.00 %."),
+    "equal ends": (
+        [0.5, 0.6, 0.7, 0.5],
+        "Goodput is 50.00 % at both ends, cluster.gpus 1 and cluster.gpus 4. Best of 4",
+    ),
+}
+
+
+@pytest.mark.parametrize(("goodput", "said"), MOVES.values(), ids=list(MOVES))
+def test_the_sentence_says_no_more_than_its_digits_show(goodput, said):
+    """Rises and falls are plain where no step goes the other way; an extreme between the ends is named."""
+    assert said in sentence(_swept(FOUR, goodput=goodput))
 
 
 def test_over_several_axes_the_sentence_names_the_best_point():

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ckptplan.cli.options import IntervalOption, OutputOption, SetOption, SpecArgument, StrategyOption
-from ckptplan.errors import InputError, Problem, UsageError, printable
+from ckptplan.cli.options import (
+    GpusOption,
+    IntervalOption,
+    OutputOption,
+    SeedOption,
+    SetOption,
+    SpecArgument,
+    StepsOption,
+    StrategyOption,
+)
+from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
-    from ckptplan.plan import Plan
-    from ckptplan.plan.levers.record import Levers
     from ckptplan.render.page.content import Gathered
-    from ckptplan.render.page.ground import Input
-    from ckptplan.spec.reading import Spec
 
 _LONGEST_TITLE = 200
-T = TypeVar("T")
 
 
 class PageFormat(StrEnum):
@@ -56,9 +59,12 @@ DateOption = Annotated[
 def report(
     spec: SpecArgument,
     interval: IntervalOption = None,
+    steps: StepsOption = None,
+    gpus: GpusOption = None,
     strategy: StrategyOption = None,
     set_: SetOption = None,
     gpu_hour_price: ReportPriceOption = None,
+    seed: SeedOption = 0,
     title: TitleOption = None,
     date: DateOption = None,
     format_: PageFormatOption = None,
@@ -67,28 +73,34 @@ def report(
     """\b
     ckptplan report llama3-405b -o report.html
     ckptplan report run.yaml --gpu-hour-price 2.50 --interval 1h -o report.html
-    ckptplan report run.yaml --format md > report.md
+    ckptplan report run.yaml --gpus 8192,32768 --format md > report.md
 
     One file to send: answer, pictures, what to change first, inputs with
     their sources, assumptions, formulas, and all of it as JSON inside. It
     needs no network and no script; --format md has no pictures.
     """
-    from ckptplan.cli.choices import finite, times
+    from ckptplan.cli.choices import finite, scales, times
     from ckptplan.cli.output import emit, refuse_overwriting, warn
+    from ckptplan.cli.places import refuse_place
+    from ckptplan.cli.report_contents import Asked, gathered
     from ckptplan.load import load
+    from ckptplan.render.page.content import found
 
     chosen = _format(format_, output)
     refuse_overwriting(output, [spec])
     finite(gpu_hour_price, "--gpu-hour-price")
     _refuse_title(title)
     _refuse_date(date)
-    intervals_s = times(interval or [], "--interval")
+    asked = Asked(strategy, times(interval or [], "--interval"), steps or [], scales(gpus), gpu_hour_price, seed)
     _refuse_a_terminal(chosen, output)
+    refuse_place(output, "-o")
+    if chosen is PageFormat.HTML:
+        _refuse_without_libraries()
     loaded = load(spec, sets=set_ or [])
     refuse_overwriting(output, loaded.named)
-    made = _gathered(loaded, strategy, intervals_s, gpu_hour_price, drawn=chosen is PageFormat.HTML)
+    made = gathered(loaded, asked, drawn=chosen is PageFormat.HTML)
     emit(_written(made, chosen, title, date), output)
-    warn([*loaded.warnings, *made.plan.warnings])
+    warn([*loaded.warnings, *found(made)])
 
 
 def _format(asked: PageFormat | None, output: Path | None) -> PageFormat:
@@ -136,79 +148,19 @@ def _refuse_a_terminal(chosen: PageFormat, output: Path | None) -> None:
         raise UsageError("HTML is not for a terminal", hint="add -o report.html, or --format md")
 
 
-def _gathered(
-    loaded: Spec, strategies: list[str] | None, intervals_s: list[float], price: float | None, *, drawn: bool
-) -> Gathered:
-    """Everything computed, once."""
-    from ckptplan.cli.choices import with_strategies
-    from ckptplan.cli.formats import defaults
-    from ckptplan.plan import Unsure, plan
-    from ckptplan.plan.curve import goodput_curve
-    from ckptplan.plan.levers.ranking import levers
-    from ckptplan.plan.scale.scaling import scaling
-    from ckptplan.render.page.content import Gathered
-    from ckptplan.render.page.pictures import pictures
+def _refuse_without_libraries() -> None:
+    """What HTML needs is missing before any work, not after it."""
+    from ckptplan.render.plots.importing import import_matplotlib
 
-    scenario = with_strategies(loaded.scenario, strategies)
-    unsure = Unsure(loaded.spreads, loaded.with_values) if loaded.spreads else None
-    made = plan(scenario, intervals_s=intervals_s, gpu_hour_price=price, unsure=unsure)
-    sizes, refused = _unless_refused(lambda: scaling(scenario, gpu_hour_price=price))
-    changes, left_out = _unless_refused(lambda: levers(scenario, gpu_hour_price=price))
-    goodputs = goodput_curve(scenario, made)
-    return Gathered(
-        plan=made,
-        scenario=scenario,
-        inputs=_inputs(loaded),
-        assumed=tuple(defaults(loaded)),
-        warnings=tuple(map(_in_a_line, loaded.warnings)),
-        scaling=sizes,
-        scale_refused=refused,
-        levers=changes,
-        levers_refused=left_out,
-        goodputs=goodputs,
-        pictures=pictures(made, goodputs, sizes, changes) if drawn else None,
-        documents=_documents(loaded, made, changes),
-    )
-
-
-def _in_a_line(problem: Problem) -> str:
-    """A warning without the line of the spec that it shows on a terminal."""
-    from dataclasses import replace
-
-    place = None if problem.place is None else replace(problem.place, text=None)
-    return "; ".join(line.strip() for line in replace(problem, place=place).render().splitlines())
-
-
-def _unless_refused(made: Callable[[], T]) -> tuple[T | None, str]:
-    """A part of the report, or why there is none: the others are worth having without it."""
     try:
-        return made(), ""
-    except InputError as error:
-        return None, str(error)
-
-
-def _inputs(loaded: Spec) -> tuple[Input, ...]:
-    from ckptplan.render.page.ground import Input
-
-    return tuple(Input(v.key, v.text, _si(v.si, v.unit), v.origin) for v in loaded.values)
-
-
-def _si(value: object, unit: str) -> str:
-    """A quantity in its SI unit; what has no unit stands in the column for people already."""
-    return "" if value is None or not unit else f"{value:.10g} {unit}"
-
-
-def _documents(loaded: Spec, made: Plan, changes: Levers | None) -> tuple[tuple[str, str], ...]:
-    """The JSON of the commands that a report stands for."""
-    from ckptplan.render.lever_document import lever_document
-    from ckptplan.render.plan_document import plan_document
-    from ckptplan.render.sheet import to_json
-
-    warnings = [problem.render() for problem in loaded.warnings]
-    found = [("optimize", to_json(plan_document(made, loaded.si, warnings)))]
-    if changes is not None:
-        found.append(("levers", to_json(lever_document(changes, loaded.si))))
-    return tuple(found)
+        import_matplotlib()
+        import jinja2  # noqa: F401 - refused here
+    except ImportError as error:
+        missing = (error.name or "one of them").partition(".")[0]
+        raise UsageError(
+            f"a report as HTML is made with jinja2 and matplotlib, and {missing} is not installed",
+            hint="pip install '.[report]' from the source tree; --format md needs neither jinja2 nor matplotlib",
+        ) from None
 
 
 def _written(made: Gathered, chosen: PageFormat, title: str | None, date: str | None) -> str:

@@ -64,7 +64,7 @@ def report(made: Scaling, screen: Screen) -> str:
         screen.table(sheet),
         "".join(screen.paragraph(t, indent="    ", first=f"[{i}] ") + "\n" for i, t in enumerate(notes, start=1)),
     ]
-    for more, title in _tables(made):
+    for more, title in tables(made):
         parts += [screen.paragraph(title) + "\n", screen.table(more)]
     parts.append(screen.bullets("What is assumed", map(printable, made.assumptions)))
     return "\n".join(part for part in parts if part)
@@ -78,13 +78,14 @@ def markdown(made: Scaling) -> str:
     parts.append(to_markdown(sheet))
     if notes:
         parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
-    for more, title in _tables(made):
+    for more, title in tables(made):
         parts += [title + "\n", to_markdown(more)]
     parts.append("What is assumed:\n\n" + "\n".join(f"- {printable(text)}" for text in made.assumptions) + "\n")
     return "\n".join(parts)
 
 
-def _tables(made: Scaling) -> Iterator[tuple[Sheet, str]]:
+def tables(made: Scaling) -> Iterator[tuple[Sheet, str]]:
+    """What else is known of each size, with the sentence that says what it is."""
     money = money_sheet(made)
     if money is not None:
         run = "" if made.work_s is None else "the run, "

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ckptplan.load import shipped_configs
+from ckptplan.render.plots.importing import import_matplotlib
 from tests.cli.harness import Tell, ckptplan
 from tests.render.page import hostile
 
@@ -46,19 +47,40 @@ def test_every_shipped_config_has_a_report(tell: Tell, name: str) -> None:
         ("--interval", "1h", "--gpu-hour-price", "2.5"),
         ("--strategy", "synchronous"),
         ("--set", "cluster.gpus=8192", "--set", "name=other", "--interval", "10 min", "--interval", "20 min"),
+        ("--steps", "100", "--gpus", "8192,32768", "--seed", "7"),
     ],
 )
 def test_embedded_documents_are_those_of_the_commands(tell: Tell, options: tuple[str, ...]) -> None:
     """Whatever is asked: the JSON inside is what optimize and levers print for the same."""
     inside = _embedded(tell("report", "llama3-405b", *options).out)
     assert inside["optimize"] == json.loads(tell("optimize", "llama3-405b", *options, "--format", "json").out)
-    taken = [part for part in _pairs(options) if part[0] != "--interval"]
+    taken = [part for part in _pairs(options) if part[0] in _OF_LEVERS]
     words = [word for pair in taken for word in pair]
     assert inside["levers"] == json.loads(tell("levers", "llama3-405b", *words, "--format", "json").out)
 
 
+_OF_LEVERS = {"--gpu-hour-price", "--strategy", "--set"}
+
+
 def _pairs(options: tuple[str, ...]) -> list[tuple[str, str]]:
     return list(zip(options[::2], options[1::2], strict=True))
+
+
+def test_sizes_that_are_asked_for_stand_in_the_section_of_sizes(tell: Tell) -> None:
+    """With what to type at each, as optimize says it, and in the table, which has no other size beside the planned."""
+    text = tell("report", "llama3-405b", "--gpus", "8192,32768", "--format", "md").out
+    section = text.partition("## Other numbers of GPUs")[2].partition("\n## ")[0]
+    sentence = "at 8,192 GPUs (MTBF 6.19 h), asynchronous: save every 469 s = 94 steps of 5 s (whole steps: 470 s)"
+    assert sentence in section
+    assert sentence in " ".join(tell("optimize", "llama3-405b", "--gpus", "8192").out.split())
+    sizes = re.findall(r"^\| \**asynchronous\** \| \**([0-9,]+)\** \|", section, re.MULTILINE)
+    assert sizes == ["8,192", "16,384", "32,768"]
+
+
+def test_an_interval_in_steps_is_compared(tell: Tell) -> None:
+    """As one in seconds is, and with the words of optimize."""
+    text = tell("report", "llama3-405b", "--steps", "720", "--format", "md").out
+    assert "- asynchronous at the given 3,600 s = 720 steps of 5 s: goodput 80.11 %" in text
 
 
 def test_formulas_are_those_of_the_plan(tell: Tell) -> None:
@@ -142,6 +164,27 @@ def test_warnings_are_in_the_report_and_on_standard_error(tell: Tell, tmp_path: 
     assert "the ledger holds no optimizer state" in said.out
 
 
+def test_warnings_of_every_part_are_in_one_place(tell: Tell) -> None:
+    """Each once, with the part that it concerns: whoever reads the section has read them all."""
+    said = tell("report", "llama3-405b", "--gpu-hour-price", "2.5", "--interval", "1h", "--format", "md")
+    alone = tell("scale", "llama3-405b", "--gpu-hour-price", "2.5").err
+    text = "at 524,288 GPUs a restart of 600 s is longer than the MTBF of 348 s"
+    assert text in alone
+    section = said.out.partition("## Warnings")[2].partition("\n## ")[0]
+    assert f"- Other numbers of GPUs: {text}" in section
+    assert said.out.count(text) == 1
+    assert f"warning: Other numbers of GPUs: {text}" in said.err
+
+
+def test_warnings_of_levers_and_sizes_are_in_the_same_place(tell: Tell) -> None:
+    """What levers and size print as warnings of their own stands there too."""
+    for name in ("palm-540b", "lab-64"):
+        said = tell("report", name, "--format", "md").err
+        for command in ("levers", "scale", "size"):
+            for line in tell(command, name).err.splitlines():
+                assert line.removeprefix("warning: ").strip() in " ".join(said.split()), (command, line)
+
+
 def test_a_warning_of_the_spec_is_one_line(tell: Tell, tmp_path: Path) -> None:
     """With its place, key and hint, and without the line of the spec that a terminal shows."""
     path = tmp_path / "run.yaml"
@@ -177,8 +220,13 @@ def test_a_warning_of_the_spec_is_one_line(tell: Tell, tmp_path: Path) -> None:
         (("--format", "md", "-o", "x.html"), 2, "promises the other format"),
         (("--format", "html", "-o", "x.md"), 2, "promises the other format"),
         (("-o", "x.pdf"), 2, "a browser prints the HTML as PDF"),
-        (("-o", "nowhere/x.html"), 1, "cannot write"),
-        (("-o", "."), 1, "it is a directory"),
+        (("-o", "nowhere/x.html"), 2, "there is no folder"),
+        (("-o", "nowhere/x.md"), 2, "there is no folder"),
+        (("-o", "."), 2, "it is a directory"),
+        (("-o", f"{'x' * 300}.html"), 2, "File name too long"),
+        (("--steps", "0"), 2, "--steps"),
+        (("--gpus", "16384,none"), 2, "'none' is not a number of GPUs"),
+        (("--seed", "-1"), 2, "--seed"),
         (("--frmat", "md"), 2, "--frmat"),
         (("another",), 2, "another"),
     ],
@@ -229,14 +277,44 @@ def test_a_run_that_does_nothing_useful_has_a_report(tell: Tell, value: str) -> 
 
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
 def test_a_missing_library_is_one_clear_error(tell: Tell, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    """HTML needs jinja2 and matplotlib, and says what to install; Markdown needs neither."""
+    """Before any work: HTML needs jinja2 and matplotlib, and says what to install; Markdown needs neither."""
+    import_matplotlib.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    told = tell("report", "tinyllama-16")
-    assert told.code == 1
-    assert missing in told.err
+    told = tell("report", "no such spec.yaml")
+    assert told.code == 2
+    assert f"{missing} is not installed" in told.err
     assert "pip install '.[report]'" in told.err
     assert told.out == ""
     assert tell("report", "tinyllama-16", "--format", "md").code == 0
+
+
+def test_a_mistake_has_one_exit_code(tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is not there ends a report as it ends --plot, in the same words."""
+    monkeypatch.chdir(tmp_path)
+    report = tell("report", "tinyllama-16", "-o", "none/x.html")
+    plot = tell("optimize", "tinyllama-16", "--plot", "none/x.svg")
+    assert report.code == plot.code
+    assert report.err.partition(":")[0] == plot.err.partition(":")[0] == "error"
+    assert report.err.partition("there is")[2] == plot.err.partition("there is")[2] != ""
+
+
+def test_a_folder_is_looked_at_before_the_spec(tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read or computed for a file that cannot be written."""
+    monkeypatch.chdir(tmp_path)
+    told = tell("report", "no such spec.yaml", "-o", "none/x.html")
+    assert "there is no folder" in told.err
+    assert "no such spec" not in told.err
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "there is no folder" in tell("report", "tinyllama-16", "-o", "file/x.html").err
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert "cannot be written to" in tell("report", "no such spec.yaml", "-o", "x.html").err
+
+
+def test_a_report_may_go_to_a_device(tell: Tell) -> None:
+    """A device or pipe is no mistake: it is written to."""
+    assert tell("report", "tinyllama-16", "--format", "md", "-o", "/dev/null").code == 0
 
 
 def test_markdown_loads_neither_templates_nor_plots() -> None:

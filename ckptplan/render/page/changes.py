@@ -34,9 +34,8 @@ def levers(found: Levers | None, refused: str, pictures: Pictures | None) -> Ite
     for texts, caption in ((found.apart, "Pairs that do not go together"), (found.left, "Levers that do not apply")):
         if texts:
             yield table(_reasons([(one.title, one.why) for one in texts]), caption, folded=True)
-    said = (*found.assumptions, *found.warnings)
-    if said:
-        yield Points(tuple(map(printable, said)))
+    if found.assumptions:
+        yield Points(tuple(map(printable, found.assumptions)))
 
 
 def _changes(found: Levers) -> Sheet:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
 from ckptplan.plan.curve import GoodputCurve
-from ckptplan.plan.record import TIERS, Plan
+from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render import class_report, plan_report, run_report, tier_report
 from ckptplan.render.numbers import hundredths, percent, seconds, whole
 from ckptplan.render.page.blocks import Block, Numbers, Points, Text, table
@@ -78,6 +78,14 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
     rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)
     stressed = frozenset(i for i, record in enumerate(records) if record is plan.best_record)
     yield table(Sheet(columns, rows, stressed), "Shares of wall time at the best interval of each strategy")
+    rounded = [f"{printable(r.strategy)} {percent(r.goodput_typed)}" for r in records if _is_changed_by_steps(r)]
+    if rounded:
+        yield Text(f"These are the shares of the best intervals; in whole steps they yield: {', '.join(rounded)}.")
+
+
+def _is_changed_by_steps(record: Record) -> bool:
+    """Whether the goodput of the whole steps, which the answer gives, is printed as another number."""
+    return record.goodput is not None and hundredths(record.goodput) != hundredths(record.goodput_typed)
 
 
 def strategies(plan: Plan, scenario: Scenario) -> Iterator[Block]:
@@ -122,7 +130,9 @@ def curve(goodputs: GoodputCurve, pictures: Pictures | None) -> Iterator[Block]:
     columns = [Column("interval_s", "interval", seconds)]
     columns += [Column(line.strategy, f"{printable(line.strategy)} %", _finite) for line in goodputs.lines]
     rows = tuple((goodputs.interval_s[i], *(line.goodput[i] for line in goodputs.lines)) for i in places)
-    yield table(Sheet(tuple(columns), rows), "Goodput at intervals around the best ones (-: the flush takes longer)")
+    empty = any(value != value for row in rows for value in row)  # noqa: PLR0124 - nan
+    caption = "Goodput at intervals around the best ones"
+    yield table(Sheet(tuple(columns), rows), f"{caption} (-: the flush takes longer)" if empty else caption)
 
 
 def _places(goodputs: GoodputCurve) -> list[int]:
@@ -171,14 +181,17 @@ def sure(plan: Plan) -> Iterator[Block]:
     yield Points(tuple(said) or ("the spec gives neither a count of failures nor ranges: nothing says how sure it is",))
 
 
-def scale(made: Scaling | None, refused: str, pictures: Pictures | None) -> Iterator[Block]:
-    """Where more GPUs stop helping."""
+def scale(plan: Plan, made: Scaling | None, refused: str, pictures: Pictures | None) -> Iterator[Block]:
+    """Where more GPUs stop helping; what to type at the numbers of GPUs that were asked for."""
+    asked = plan_report.scales(plan)
+    if asked:
+        yield Points(tuple(asked))
     if made is None:
         if refused:
             yield Text(f"Not known: {printable(refused)}")
         return
     from ckptplan.render import scale_report
-    from ckptplan.render.scale_sheets import batch_sheet, curve_sheet, money_sheet
+    from ckptplan.render.scale_sheets import curve_sheet
 
     helps = scale_report.stops(made)[: len(made.peaks)]  # what follows is on an option that a report does not have
     yield Points((*scale_report.planned(made), *helps, *scale_report.batch(made)))
@@ -186,8 +199,5 @@ def scale(made: Scaling | None, refused: str, pictures: Pictures | None) -> Iter
         yield pictures.scale
     sheet, notes = curve_sheet(made)
     yield table(sheet, "Goodput and useful GPUs by size", notes=tuple(map(printable, notes)))
-    for more, caption in ((money_sheet(made), "Price by size"), (batch_sheet(made), "The global batch by size")):
-        if more is not None:
-            yield table(more, caption)
-    if made.warnings:
-        yield Points(tuple(map(printable, made.warnings)))
+    for more, title in scale_report.tables(made):
+        yield table(more, title.rstrip(":"))

@@ -72,6 +72,12 @@ def ledger(scenario: Scenario) -> Iterator[Block]:
         yield Points(tuple(map(printable, omitted)))
 
 
+def warnings(scenario: Scenario) -> tuple[str, ...]:
+    """What is said of the times of saves, as ``ckptplan size`` says it."""
+    of_saves = [f"{cost.name}: {note}" for cost in size_report.costs(scenario) for note in cost.notes]
+    return (*of_saves, *(note for tier in size_report.costs_of_tiers(scenario) for note in tier.notes))
+
+
 def _model(scenario: Scenario) -> Iterator[Block]:
     """What a file of the model adds: its tensors by kind, its stages."""
     architecture = scenario.model.architecture

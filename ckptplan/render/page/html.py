@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ckptplan.errors import InputError, printable
+from ckptplan.errors import printable
 from ckptplan.render.page.blocks import Page
 
 if TYPE_CHECKING:
@@ -22,24 +22,14 @@ def html(page: Page) -> str:
 
     All texts are escaped by the template engine, and what is not printable is ?, wherever a template shows it. Letters
     beyond ASCII are character references: no mail program or server can spoil them.
-
-    Raises
-    ------
-    InputError
-        If the template library is not installed.
     """
     text: str = _environment().get_template("page.html.j2").render(page=page)
     return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise InputError(
-            "a report as HTML is made with jinja2, which is not installed",
-            hint="pip install '.[report]' from the source tree; --format md needs neither jinja2 nor matplotlib",
-        ) from error
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("ckptplan.render.page", "templates"),
         autoescape=True,

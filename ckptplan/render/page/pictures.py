@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.errors import InputError
 from ckptplan.plan.curve import GoodputCurve
 from ckptplan.plan.record import Plan
 from ckptplan.render.page.blocks import Picture
@@ -33,14 +32,7 @@ class Pictures(NamedTuple):
 
 
 def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers: Levers | None) -> Pictures:
-    """The pictures of a plan.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
-    _refuse_without_matplotlib()
+    """The pictures of a plan."""
     lost = _picture(lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses, and to what")
     by_interval = by_size = tornado = None
     if any((line.goodput > _NOTHING).any() for line in goodputs.lines):
@@ -58,15 +50,3 @@ def _picture(draw: Callable[[Theme], Figure], caption: str) -> Picture:
     from ckptplan.render.plots.saving import svg_text
 
     return Picture(caption, svg_text(draw(THEMES["light"])), svg_text(draw(THEMES["dark"])))
-
-
-def _refuse_without_matplotlib() -> None:
-    from ckptplan.render.plots.importing import import_matplotlib
-
-    try:
-        import_matplotlib()
-    except ImportError as error:
-        raise InputError(
-            "the pictures of a report are drawn with matplotlib, which is not installed",
-            hint="pip install '.[report]' from the source tree; --format md needs neither jinja2 nor matplotlib",
-        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ckptplan.load import load
 from ckptplan.plan import plan
 from ckptplan.plan.curve import goodput_curve
@@ -13,8 +15,8 @@ from ckptplan.render.page.ground import Input
 ALWAYS = ["answer", "breakdown", "strategies", "curve", "levers", "sure"]
 
 
-def _made(name: str, **changes: object) -> Gathered:
-    loaded = load(name, environment={})
+def _made(name: str, *sets: str, **changes: object) -> Gathered:
+    loaded = load(name, sets=sets, environment={})
     made = plan(loaded.scenario)
     gathered = Gathered(
         plan=made,
@@ -39,7 +41,10 @@ def _blocks(made: Page, key: str) -> tuple:
 
 def test_a_section_that_has_nothing_to_say_is_left_out() -> None:
     """No tiers, classes, warnings or sizes where the run has none."""
-    keys = [section.key for section in page(_made("tinyllama-16")).sections]
+    made = _made("tinyllama-16")
+    assert made.levers is not None
+    made = made._replace(levers=made.levers._replace(warnings=()))
+    keys = [section.key for section in page(made).sections]
     assert keys[:1] == ["answer"]
     assert set(ALWAYS) <= set(keys)
     assert not {"tiers", "classes", "warnings", "scale"} & set(keys)
@@ -47,9 +52,43 @@ def test_a_section_that_has_nothing_to_say_is_left_out() -> None:
 
 def test_warnings_of_reading_and_of_planning_are_in_one_place() -> None:
     """Both, those of the spec first."""
-    made = _made("tinyllama-16", warnings=("of the spec",))
+    made = _made("tinyllama-16", warnings=("of the spec",), levers=None)
     made = made._replace(plan=made.plan._replace(warnings=("of the plan",)))
     assert _blocks(page(made), "warnings") == (Points(("of the spec", "of the plan")),)
+
+
+def test_warnings_of_other_parts_name_them_and_are_said_once() -> None:
+    """A warning of levers stands with the others, under the name of its section; one that the plan has does not."""
+    made = _made("tinyllama-16")
+    assert made.levers is not None
+    made = made._replace(
+        plan=made.plan._replace(warnings=("of the plan",)),
+        levers=made.levers._replace(warnings=("of the plan", "of a lever")),
+    )
+    shown = page(made)
+    assert _blocks(shown, "warnings") == (Points(("of the plan", "What to change: of a lever")),)
+    assert not any("of a lever" in str(block) for block in _blocks(shown, "levers"))
+
+
+@pytest.mark.parametrize(("bandwidth", "has_dash"), [("20 GB/s", True), ("50 GB/s", False)])
+def test_a_dash_is_explained_where_one_stands(bandwidth: str, has_dash: bool) -> None:
+    """The caption of the curve says what - means if a cell is one, and nothing of it otherwise."""
+    made = _made("llama3-405b", f"storage.write_bandwidth={bandwidth}")
+    table = next(block for block in _blocks(page(made), "curve") if isinstance(block, Table))
+    assert any(cell == "-" for row in table.rows for cell in row) is has_dash
+    assert ("(-: the flush takes longer)" in table.caption) is has_dash
+
+
+def test_two_goodputs_are_told_apart() -> None:
+    """Where the answer, in whole steps, differs from the shares of the best interval, a sentence says so."""
+    made = _made("palm-540b")
+    table, *after = (block for block in _blocks(page(made), "breakdown") if block.kind != "picture")
+    assert table.rows[0][2] == "90.67"
+    assert [block.text for block in after] == [
+        "These are the shares of the best intervals; in whole steps they yield: synchronous 90.66 %."
+    ]
+    assert "90.66 %" in str(_blocks(page(made), "answer"))
+    assert len(_blocks(page(_made("llama3-405b")), "breakdown")) == 1
 
 
 def test_sizes_that_cannot_be_had_say_why() -> None:

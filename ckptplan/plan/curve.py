@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 WITHIN = 0.001  # of goodput: a tenth of a point
 _POINTS = 241  # of a curve
+_POINTS_OF_RECORD = 3001  # where every recorded gap makes it jump many times
 _AROUND = 10.0  # times the shortest and the longest interval of interest: how far a curve goes
 _CELLS = 128  # a round of the search narrows it by that: a call costs more than many intervals in it
 _ROUNDS = 4
@@ -132,7 +133,7 @@ def _recommended_s(made: "Plan") -> float:
     return made.best.typed_interval_s(made.step_time_s)
 
 
-def goodput_curve(scenario: "Scenario", made: "Plan", *, points: int = _POINTS) -> GoodputCurve:
+def goodput_curve(scenario: "Scenario", made: "Plan", *, points: int | None = None) -> GoodputCurve:
     """Goodput against the interval by each strategy of a plan, its tiers among them.
 
     Parameters
@@ -141,8 +142,9 @@ def goodput_curve(scenario: "Scenario", made: "Plan", *, points: int = _POINTS) 
         The run that was planned.
     made : Plan
         Its plan: the curve goes around its intervals, best and given.
-    points : int
-        Intervals of the curve, evenly spread in the logarithm.
+    points : int, optional
+        Intervals of the curve, evenly spread in the logarithm; by default enough for the law of the failures. Those
+        of the plan, to type and given, are added.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def goodput_curve(scenario: "Scenario", made: "Plan", *, points: int = _POINTS) 
     best = TIERS if made.tiers_are_best else made.best.strategy
     goodput, least_s = functions[best]
     flat = made.flat or flat_region(goodput, _recommended_s(made), best=made.best_goodput, least_s=least_s)
-    interval_s = _intervals(made, flat, points)
+    interval_s = _intervals(made, flat, _enough(scenario) if points is None else points)
     lines = tuple(Line(name, _line(*function, interval_s)) for name, function in functions.items())
     return GoodputCurve(interval_s, lines, best, flat)
 
@@ -183,10 +185,19 @@ def _of_tiers(scenario: "Scenario", case: "Case") -> tuple[Callable[[Floats], Fl
     return lambda at: np.asarray(pattern_shares(job, made, at).useful), max(floor_s(job, made), case.step_time_s or 0.0)
 
 
+def _enough(scenario: "Scenario") -> int:
+    from ckptplan.cost.scenario import LawName
+
+    return _POINTS_OF_RECORD if scenario.failures.law.name is LawName.RECORDED else _POINTS
+
+
 def _intervals(made: "Plan", flat: Flat | None, points: int) -> Floats:
-    here = [r.interval_s for r in made.records if r.gpus == made.gpus and r.interval_s > 0.0]
-    ends = [*here, *([] if flat is None else [flat.low_s, flat.high_s])]
-    return np.geomspace(min(ends) / _AROUND, max(ends) * _AROUND, points)
+    """Evenly spread around the intervals of interest, and these themselves: a curve must not miss what is marked."""
+    here = [r for r in made.records if r.gpus == made.gpus and r.interval_s > 0.0]
+    typed_s = [r.typed_interval_s(made.step_time_s) for r in here if not r.given]
+    marked_s = [*(r.interval_s for r in here), *typed_s, *([] if flat is None else [flat.low_s, flat.high_s])]
+    spread_s = np.geomspace(min(marked_s) / _AROUND, max(marked_s) * _AROUND, points)
+    return np.unique(np.concatenate([spread_s, marked_s]))
 
 
 def _line(goodput: Callable[[Floats], Floats], least_s: float, interval_s: Floats) -> Floats:

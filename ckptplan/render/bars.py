@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _BESIDE = 20  # cells that a bar needs to be worth its place beside all numbers
 _ALONE = 10  # and with its sum alone
 _LONGEST = 60  # on the widest terminals the numbers stay near the bars
+_NAME = 40  # letters of a name in a sentence
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -70,10 +71,44 @@ def loss_bars(plan: Plan, screen: Screen) -> str:
         taken = widest(screen.drawn(_table(rows, parts, 0, most, screen, full=full)))
         width = min(screen.width - taken, _LONGEST)
         if width >= least:
-            return _title(parts, most, screen, full=full) + screen.drawn(
-                _table(rows, parts, width, most, screen, full=full)
+            return (
+                _title(parts, most, screen, full=full)
+                + screen.drawn(_table(rows, parts, width, most, screen, full=full))
+                + _below(plan, screen)
             )
     return ""
+
+
+def basis(plan: Plan) -> str:
+    """Of which interval and account the shares are, where the goodput of what is typed is another number.
+
+    A record accounts for its best interval by its method; the number to type is whole steps, and yields what the
+    failures leave of it.
+    """
+    records = [r for r in (*plan.optima(), *_of_tiers(plan)) if r.goodput is not None]
+    other = [r for r in records if percent(r.goodput) != percent(r.goodput_typed)]
+    reasons = []
+    if any(percent(r.goodput_exact) != percent(r.goodput_typed) for r in other):
+        reasons.append("before it is rounded to whole steps")
+    if any(percent(r.goodput) != percent(r.goodput_exact) for r in other):
+        reasons.append("as the method accounts for it")
+    if not other:
+        return ""
+    typed = ", ".join(f"{percent(r.goodput_typed)} with {_short(printable(r.strategy))}" for r in other)
+    return f"These shares are those of the best interval {', '.join(reasons)}; what is typed yields {typed}."
+
+
+def _of_tiers(plan: Plan) -> list[Record]:
+    return [r for r in plan.records if r.strategy == TIERS and not r.given and r.gpus == plan.gpus]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _below(plan: Plan, screen: Screen) -> str:
+    text = basis(plan)
+    return f"\n{screen.paragraph(text)}\n" if text else ""
 
 
 def apportion(shares: Sequence[float], cells: int) -> list[int]:

@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.plan.record import TIERS, Plan, Record
+from ckptplan.render.bars import basis
 from ckptplan.render.numbers import hundredths, percent
-from ckptplan.render.plots.lettering import height, lettered, shortened, width
-from ckptplan.render.plots.page import EDGE, PAGE, Block, Key, Rect, axes, figure_of, heading, sample, write
+from ckptplan.render.plots.lettering import distinct, height, lettered, shortened, width
+from ckptplan.render.plots.page import EDGE, PAGE, Block, Key, Rect, axes, figure_of, footnotes, heading, sample, write
 from ckptplan.render.plots.scales import grid, in_percent, linear
 from ckptplan.render.plots.style import BODY, SMALL, Theme
 
@@ -26,6 +27,8 @@ _FIELDS = MappingProxyType(
         "waiting": "waiting_fraction",
     }
 )
+_USEFUL = "useful"
+_WIDEN = 1.04  # of the axis beyond the longest bar
 _OFTEN_ZERO = ("slow", "waiting")
 _ROW, _BAR = 0.32, 0.2  # height of a row, and of the bar in it [inch]
 _NAME = 1.9  # most that a name takes [inch]
@@ -60,25 +63,35 @@ def parts_of(record: Record) -> dict[str, float]:
     """Shares of wall time: what is lost, then what is useful."""
     return {
         **{name: getattr(record, field) for name, field in _FIELDS.items()},
-        "useful": record.goodput or 0.0,
+        _USEFUL: record.goodput or 0.0,
     }
 
 
 def words(plan: Plan) -> str:
     """What the picture says, for those who do not see it."""
-    texts = []
+    texts, names = [], _names(plan)
     for record in shown(plan):
         parts = parts_of(record)
         lost = ", ".join(f"{name} {percent(value)}" for name, value in parts.items() if value)
-        texts.append(f"{lettered(record.strategy)}: {lost}.")
-    return " ".join(texts)
+        texts.append(f"{names[record.strategy]}: {lost}.")
+    return " ".join([*texts, *_notes(plan)])
+
+
+def _names(plan: Plan) -> dict[str, str]:
+    return distinct([record.strategy for record in plan.records], "strategy")
+
+
+def _notes(plan: Plan) -> list[str]:
+    text = basis(plan)
+    return [lettered(text)] if text else []
 
 
 def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:
     """Heads of columns, a row for each strategy, and the axis below."""
     records = shown(plan)
-    names = [name for name in (*_FIELDS, "useful") if name not in _OFTEN_ZERO or _is_there(records, name)]
-    columns = _columns(records, names)
+    names = [name for name in (*_FIELDS, _USEFUL) if name not in _OFTEN_ZERO or _is_there(records, name)]
+    titles = [shortened(_names(plan)[record.strategy], _NAME, bold=True) for record in records]
+    columns = _columns(records, titles, names)
     rows = len(records) * _ROW
 
     def draw(figure: Figure, place: Rect) -> None:
@@ -87,9 +100,11 @@ def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:
         at = Rect(columns.left, top - height(BODY) - rows, columns.right - columns.left, rows)
         _bars(axes(figure, at), theme, records, names)
         for number, record in enumerate(records):
-            _numbers(figure, record, columns, at.bottom + rows - (number + 0.5) * _ROW, bold=record is _best(plan))
+            y, bold = at.bottom + rows - (number + 0.5) * _ROW, record is _best(plan)
+            write(figure, EDGE, y, titles[number], bold=bold)
+            _numbers(figure, record, columns, y, bold=bold)
 
-    return [Block(height(BODY) + rows + _BELOW, draw)]
+    return [Block(height(BODY) + rows + _BELOW, draw), footnotes(theme, _notes(plan))]
 
 
 def _best(plan: Plan) -> Record:
@@ -100,9 +115,8 @@ def _is_there(records: Sequence[Record], name: str) -> bool:
     return any(getattr(record, _FIELDS[name]) >= 5e-6 for record in records)
 
 
-def _columns(records: Sequence[Record], names: Sequence[str]) -> _Columns:
-    texts = [shortened(lettered(record.strategy), _NAME, bold=True) for record in records]
-    named = max(width(text, bold=True) for text in texts)
+def _columns(records: Sequence[Record], titles: Sequence[str], names: Sequence[str]) -> _Columns:
+    named = max(width(text, bold=True) for text in titles)
     ends, x = {}, PAGE - EDGE
     for name in reversed(names):
         ends[name] = x
@@ -113,23 +127,23 @@ def _columns(records: Sequence[Record], names: Sequence[str]) -> _Columns:
 
 def _heads(figure: Figure, theme: Theme, columns: _Columns, y: float) -> None:
     for name, end in columns.ends.items():
-        left = end - width(name) - _KEY
-        sample(figure, theme, Key(name, theme.parts[name], "patch"), Rect(left, y - 0.05, _KEY - 0.06, 0.11))
+        if name != _USEFUL:  # it has no bar
+            left = end - width(name) - _KEY
+            sample(figure, theme, Key(name, theme.parts[name], "patch"), Rect(left, y - 0.05, _KEY - 0.06, 0.11))
         write(figure, end, y, name, align="right")
 
 
 def _numbers(figure: Figure, record: Record, columns: _Columns, y: float, *, bold: bool) -> None:
-    name = shortened(lettered(record.strategy), _NAME, bold=True)
-    write(figure, EDGE, y, name, bold=bold)
     for part, value in parts_of(record).items():
         if part in columns.ends:
             write(figure, columns.ends[part], y, f"{hundredths(value)} %", align="right", bold=bold)
 
 
 def _bars(axis_of: Axes, theme: Theme, records: Sequence[Record], names: Sequence[str]) -> None:
-    """What is lost from the left on, all on one scale; what is useful begins behind it and goes on to 100 %."""
-    lost = max(1.0 - parts_of(record)["useful"] for record in records)
-    limit = min(max(1.25 * lost, 0.001), 1.0)
+    """What is lost from the left on, all on one scale."""
+    names = [name for name in names if name != _USEFUL]
+    lost = max(sum(parts_of(record)[name] for name in names) for record in records)
+    limit = max(_WIDEN * lost, 0.001)
     for number, record in enumerate(records):
         start, parts = 0.0, parts_of(record)
         for name in names:
@@ -141,7 +155,7 @@ def _bars(axis_of: Axes, theme: Theme, records: Sequence[Record], names: Sequenc
             start += parts[name]
     axis_of.set_ylim(len(records) - 0.5, -0.5)
     axis_of.set_yticks([])
-    linear(axis_of, 0.0, limit, in_percent, vertical=False, most=4)
+    linear(axis_of, 0.0, limit, in_percent, vertical=False, most=4, last=1.0)
     grid(axis_of, theme, y=False)
     axis_of.tick_params(labelsize=SMALL)
     axis_of.spines["left"].set_visible(False)

@@ -13,11 +13,12 @@ from ckptplan.plan.curve import GoodputCurve
 from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
-from ckptplan.render.plots.lettering import lettered
+from ckptplan.render.plots.lettering import beside, distinct, lettered, shortened
 from ckptplan.render.plots.page import (
     LEFT,
     PAGE,
     RIGHT,
+    ROOM,
     Block,
     Key,
     Rect,
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 _HIGH = 3.1  # of the axes [inch]
 _BELOW = 0.5  # for the numbers and the name of the horizontal axis [inch]
 _MARKERS = MappingProxyType({"young": "^", "daly": "D", "exact": "o", "renewal": "P"})
+_TYPED = "s"  # marker of whole steps, where they are apart from the best interval
+_APART = 0.08  # from which distance on they are [inch]
+_EDGE = 1.05  # ratio by which the horizontal axis goes on beyond what is shown
+_USEFUL = 1e-6  # of goodput: less makes no curve
+_NAME = 2.4  # most that a name takes in a sentence [inch]
 _NAMES = MappingProxyType({"young": "Young", "daly": "Daly", "exact": "exact", "renewal": "renewal"})
 _FEWEST_POINTS = 0.004  # of goodput, that the vertical axis spans
 
@@ -82,17 +88,26 @@ def flat_text(curve: GoodputCurve) -> str:
     if curve.flat is None:
         return ""
     low, high = seconds(curve.flat.low_s), seconds(curve.flat.high_s)
+    if low == high:
+        return f"Only {low} is within {100.0 * curve.flat.points:g} point of the best."
     return f"Anything from {low} to {high} is within {100.0 * curve.flat.points:g} point of the best."
 
 
 def curve_blocks(plan: Plan, curve: GoodputCurve, theme: Theme) -> list[Block]:
     """Legend and axes, for a figure of several parts."""
+    most = max((float(np.nanmax(line.goodput, initial=0.0)) for line in curve.lines), default=0.0)
+    if not most > _USEFUL:
+        return [lines([f"There is no curve: no interval has a goodput above {percent(most)}."])]
     looks = looks_of(curve, theme)
     strategies = [Key(_strategy(plan, curve, line.strategy), looks[line.strategy]) for line in curve.lines]
     kinds = dict.fromkeys(record.method for record in _marked(plan))
     keys = [Key(_NAMES[method], Look(theme.text, marker=_MARKERS[method]), "marker") for method in kinds]
+    typed = typed_apart(plan, _view(plan, curve))
+    if typed:
+        keys.append(Key("whole steps, as typed", Look(theme.text, marker=_TYPED), "marker"))
     if curve.flat is not None:
-        keys.append(Key(f"within {100.0 * curve.flat.points:g} point of the best", Look(theme.shade), "patch"))
+        what = "what is typed" if typed else "the best"
+        keys.append(Key(f"within {100.0 * curve.flat.points:g} point of {what}", Look(theme.shade), "patch"))
     if plan.given():
         keys.append(Key("given", Look(theme.accent, marker="X"), "marker"))
     above = [*(legend(theme, [key]) for key in strategies), legend(theme, keys)]
@@ -117,7 +132,25 @@ def _strategy(plan: Plan, curve: GoodputCurve, name: str) -> str:
         intervals = f"{seconds(records[0].interval_s)} between saves to any tier" if records else ""
     goodput = max((record.goodput_typed for record in records), default=math.nan)
     best = " (best)" if name == curve.best and len(curve.lines) > 1 else ""
-    return f"{lettered(name)}{best}: {intervals}; goodput {percent(goodput)}"
+    for record in typed_apart(plan, _view(plan, curve)):
+        if record.strategy == name:
+            intervals += f", typed {seconds(record.typed_interval_s(plan.step_time_s))}"
+            goodput = record.goodput_typed
+    return beside(names_of(plan)[name], f"{best}: {intervals}; goodput {percent(goodput)}", ROOM)
+
+
+def names_of(plan: Plan) -> dict[str, str]:
+    """The strategies as they are drawn."""
+    return distinct([record.strategy for record in plan.records], "strategy")
+
+
+def typed_apart(plan: Plan, view: _View) -> list[Record]:
+    """The optima whose whole steps lie apart from them: steps are long, or the curve has jumps."""
+    if plan.step_time_s is None:
+        return []
+    least = _APART / (PAGE - LEFT - RIGHT) * math.log(view.high_s / view.low_s)
+    pairs = [(record, record.typed_interval_s(plan.step_time_s)) for record in plan.optima()]
+    return [r for r, typed_s in pairs if r.interval_s > 0.0 and abs(math.log(typed_s / r.interval_s)) > least]
 
 
 def _view(plan: Plan, curve: GoodputCurve) -> _View:
@@ -125,11 +158,12 @@ def _view(plan: Plan, curve: GoodputCurve) -> _View:
     seen = [r.goodput_exact for r in plan.records if r.gpus == plan.gpus]
     high, low = max(seen), min(seen)
     span = max(1.6 * (high - low), 1.2 * (1.0 - high), _FEWEST_POINTS)
-    bottom, top = max(high - span, 0.0), min(high + 0.06 * span, 1.0)
+    bottom, top = max(high - span, 0.0), high + 0.06 * span  # room for a mark at 100 %
     with np.errstate(invalid="ignore"):
         shown = np.flatnonzero(np.any([line.goodput >= bottom for line in curve.lines], axis=0))
-    first, last = max(int(shown[0]) - 2, 0), min(int(shown[-1]) + 2, len(curve.interval_s) - 1)
-    return _View(float(curve.interval_s[first]), float(curve.interval_s[last]), bottom, top)
+    ends = curve.interval_s[[shown[0], shown[-1]] if shown.size else [0, -1]]
+    low_s, high_s = (float(v) for v in np.clip(ends * (1.0 / _EDGE, _EDGE), *curve.interval_s[[0, -1]]))
+    return _View(low_s, high_s, bottom, top)
 
 
 def _axes(plan: Plan, curve: GoodputCurve, theme: Theme) -> Block:
@@ -142,7 +176,7 @@ def _axes(plan: Plan, curve: GoodputCurve, theme: Theme) -> Block:
         at = Rect(LEFT, place.bottom + _BELOW, inner, _HIGH)
         axis_of = axes(figure, at)
         log_time(axis_of, view.low_s, view.high_s, inner)
-        linear(axis_of, view.bottom, view.top, in_percent, vertical=True)
+        linear(axis_of, view.bottom, view.top, in_percent, vertical=True, last=1.0)
         grid(axis_of, theme)
         axis_of.set_xlabel("interval: work between two saves", labelpad=3)
         _draw(axis_of, plan, curve, theme)
@@ -169,6 +203,10 @@ def _draw(axis_of: Axes, plan: Plan, curve: GoodputCurve, theme: Theme) -> None:
     for record in _marked(plan):
         look = Look(looks[record.strategy].colour, marker=_MARKERS[record.method])
         _mark(axis_of, theme, look, record, f"{record.method}:{lettered(record.strategy)}")
+    for record in typed_apart(plan, _view(plan, curve)):
+        at = record._replace(interval_s=record.typed_interval_s(plan.step_time_s), goodput_exact=record.goodput_typed)
+        look = Look(looks[record.strategy].colour, marker=_TYPED)
+        _mark(axis_of, theme, look, at, f"typed:{lettered(record.strategy)}")
     for record in given_of(plan):
         _mark(axis_of, theme, Look(theme.accent, marker="X"), record, f"given:{lettered(record.strategy)}")
 
@@ -190,23 +228,28 @@ def given_of(plan: Plan) -> list[Record]:
 def _flags(plan: Plan, curve: GoodputCurve, theme: Theme) -> Iterator[Flag]:
     if curve.flat is not None:
         dash = (0, (1.2, 1.4))
-        yield Flag(curve.flat.low_s, f"from {seconds(curve.flat.low_s)}", theme.muted, dash)
-        yield Flag(curve.flat.high_s, f"to {seconds(curve.flat.high_s)}", theme.muted, dash)
+        low, high = seconds(curve.flat.low_s), seconds(curve.flat.high_s)
+        if low == high:
+            yield Flag(curve.flat.low_s, f"{low} alone", theme.muted, dash)
+        else:
+            yield Flag(curve.flat.low_s, f"from {low}", theme.muted, dash)
+            yield Flag(curve.flat.high_s, f"to {high}", theme.muted, dash)
     for record in given_of(plan):
         if record.strategy == curve.best:
-            which = f" with {lettered(curve.best)}" if len(curve.lines) > 1 else ""
+            which = f" with {shortened(names_of(plan)[curve.best], _NAME, SMALL)}" if len(curve.lines) > 1 else ""
             text = f"given {seconds(record.interval_s)}: loses {points(record.lost_goodput)}{which}"
             yield Flag(record.interval_s, text, theme.accent)
 
 
 def given_notes(plan: Plan) -> list[str]:
     """What each given interval loses by each strategy, where there are several."""
+    names = {name: shortened(text, _NAME, SMALL) for name, text in names_of(plan).items()}
     found: dict[float, list[Record]] = {}
     for record in given_of(plan):
         found.setdefault(record.interval_s, []).append(record)
     return [
         f"A save every {seconds(interval_s)} loses "
-        + ", ".join(f"{points(record.lost_goodput)} with {lettered(record.strategy)}" for record in records)
+        + ", ".join(f"{points(record.lost_goodput)} with {names[record.strategy]}" for record in records)
         + ", each against the best interval of the same strategy."
         for interval_s, records in found.items()
         if len(records) > 1

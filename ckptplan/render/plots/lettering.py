@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,39 @@ if TYPE_CHECKING:
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _POINTS_AN_INCH = 72.0
+_TO_THE_RIGHT = "\N{LEFT-TO-RIGHT MARK}"  # no width; the numbers beside a name from right to left stay where they are
+_TO_THE_LEFT = frozenset(("R", "AL", "AN"))
+_LEAST = 0.5  # of a name that is cut [inch]
+_TOLD_APART = 1.3  # of two names: in the narrowest place for one [inch]
 
 
 def lettered(name: str) -> str:
     """A name of the user's as the font can show it: ? for control characters and for what it has no letter for."""
-    return "".join(c if _has(c) else "?" for c in " ".join(printable(name).split()))
+    text = "".join(c if _has(c) else "?" for c in " ".join(printable(name).split()))
+    if any(unicodedata.bidirectional(c) in _TO_THE_LEFT for c in text):
+        return f"{_TO_THE_RIGHT}{text}{_TO_THE_RIGHT}"
+    return text
+
+
+def distinct(names: Sequence[str], word: str) -> dict[str, str]:
+    """Names as they are drawn; those that could not be told apart, or have lost letters, have a number before them.
+
+    ``strategy 2: ????`` is the second name, whatever it is: two names that the font cannot show look alike, and so do
+    two that are cut to one beginning.
+    """
+    every = {name: lettered(name) for name in dict.fromkeys(names)}
+    beginnings = [shortened(text, _TOLD_APART, bold=True) for text in every.values()]
+    return {
+        name: f"{word} {number}: {text}"
+        if len(every) > 1 and (beginnings.count(beginning) > 1 or text.count("?") > name.count("?"))
+        else text
+        for number, ((name, text), beginning) in enumerate(zip(every.items(), beginnings, strict=True), start=1)
+    }
+
+
+def beside(name: str, text: str, most: float, size: float = BODY) -> str:
+    """A name with what is said of it, the name cut so that all of the rest is there. [inch]."""
+    return shortened(name, max(most - width(text, size), _LEAST), size) + text
 
 
 @lru_cache(maxsize=1024)
@@ -60,7 +89,7 @@ def shortened(text: str, most: float, size: float = BODY, *, bold: bool = False)
         middle = (low + high + 1) // 2
         fits = width(text[:middle].rstrip() + ELLIPSIS, size, bold=bold) <= most
         low, high = (middle, high) if fits else (low, middle - 1)
-    return text[:low].rstrip() + ELLIPSIS
+    return text[:low].rstrip() + ELLIPSIS + (_TO_THE_RIGHT if text.startswith(_TO_THE_RIGHT) else "")
 
 
 def wrapped(text: str, most: float, size: float = BODY, *, bold: bool = False) -> Iterator[str]:

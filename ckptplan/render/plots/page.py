@@ -17,6 +17,7 @@ PAGE = 8.0  # width of every picture [inch]
 EDGE = 0.12  # left free around it [inch]
 LEFT, RIGHT = 0.78, 0.2  # of axes: room for the numbers of the vertical axis [inch]
 _KEY = 0.3  # of a legend: the sample before its text [inch]
+ROOM = PAGE - 2.0 * EDGE - _KEY  # for the text of a legend [inch]
 _HOLLOW = {"^": 14.0, "D": 8.5}  # sizes [pt]
 _APART = 0.22  # between entries of a legend [inch]
 
@@ -197,4 +198,5 @@ def marker(theme: Theme, look: Look, x: Sequence[float], y: Sequence[float], *, 
         markerfacecolor="none" if hollow else look.colour,
         markeredgecolor=look.colour if hollow else theme.background,
         markeredgewidth=1.3 if hollow else 0.8,
+        clip_on=False,  # one at the edge of the axes is seen whole
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ckptplan.plan.scale.peaks import ScalePeak
 from ckptplan.plan.scale.records import ScaleRecord
 from ckptplan.plan.scale.scaling import Scaling
 from ckptplan.render.numbers import percent, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
-from ckptplan.render.plots.lettering import height, lettered
+from ckptplan.render.plots.lettering import beside, distinct, height, lettered
 from ckptplan.render.plots.page import (
     EDGE,
     LEFT,
     PAGE,
     RIGHT,
+    ROOM,
     Block,
     Key,
     Rect,
@@ -26,7 +28,7 @@ from ckptplan.render.plots.page import (
     space,
     write,
 )
-from ckptplan.render.plots.scales import grid, in_percent, linear, log_count, plain
+from ckptplan.render.plots.scales import beyond_counts, grid, in_percent, linear, log_count, plain
 from ckptplan.render.plots.style import SMALL, Look, Theme
 
 if TYPE_CHECKING:
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HIGH, _BELOW, _BETWEEN = 2.0, 0.5, 0.4  # of the two axes, under the lower one, and between them [inch]
+_SPARE = 0.04  # beyond the last label of the horizontal axis [inch]
 _WIDEN = 1.15  # of the horizontal axis beyond its values
 
 
 def scale_figure(scaling: Scaling, theme: Theme) -> Figure:
-    """Goodput above, useful GPUs below, each strategy a line through the sizes of the table."""
+    """Goodput above, useful GPUs below, each strategy a line through the sizes of the table and of the marks."""
     title = "Goodput and useful GPUs against the number of GPUs"
     looks = {name: theme.look(number) for number, name in enumerate(_ordered(scaling))}
     keys = [Key(_name(scaling, name), look, "both") for name, look in looks.items()]
@@ -64,10 +67,12 @@ def _name(scaling: Scaling, name: str) -> str:
     peak = next(one.peak for one in scaling.peaks if one.strategy == name)
     best = " (best)" if name == scaling.best and len(scaling.strategies) > 1 else ""
     if peak.gpus is None:
-        return f"{lettered(name)}{best}: no peak up to 1e9 GPUs"
-    if peak.gpus == 0:
-        return f"{lettered(name)}{best}: gets nowhere at any size"
-    return f"{lettered(name)}{best}: peak of {whole(peak.useful_gpus)} useful GPUs at {whole(peak.gpus)}"
+        text = "no peak up to 1e9 GPUs"
+    elif peak.gpus == 0:
+        text = "gets nowhere at any size"
+    else:
+        text = f"peak of {whole(peak.useful_gpus)} useful GPUs at {whole(peak.gpus)}"
+    return beside(distinct(scaling.strategies, "strategy")[name], f"{best}: {text}", ROOM)
 
 
 def words(scaling: Scaling) -> str:
@@ -81,8 +86,9 @@ def words(scaling: Scaling) -> str:
 
 
 def _axes(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Block:
-    inner = PAGE - LEFT - RIGHT
     low, high = _span(scaling)
+    inner = PAGE - LEFT - RIGHT
+    inner -= max(beyond_counts(low, high, inner) - RIGHT + _SPARE, 0.0)
     flags = list(_flags(scaling, looks, theme))
     placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=True)
     caption = height(SMALL)
@@ -120,18 +126,31 @@ def _of(scaling: Scaling, name: str) -> Sequence[ScaleRecord]:
     return [record for record in scaling.records if record.strategy == name]
 
 
+def _points(scaling: Scaling, peak: ScalePeak, field: str) -> dict[int, float]:
+    """The values at all sizes that are known, by size: those of the table, the peak and the limit of pay."""
+    found = {record.gpus: getattr(record, field) for record in _of(scaling, peak.strategy)}
+    for turn in (peak.peak, peak.paying):
+        value = None if turn is None or not turn.gpus else getattr(turn, field)
+        if turn is not None and turn.gpus is not None and value is not None:
+            found.setdefault(turn.gpus, value)
+    return dict(sorted(found.items()))
+
+
 def _draw(axis_of: Axes, scaling: Scaling, looks: dict[str, Look], theme: Theme, field: str) -> None:
     highest = 0.0
     for peak in scaling.peaks:
-        look, records = looks[peak.strategy], _of(scaling, peak.strategy)
-        values = [getattr(record, field) for record in records]
+        look, points = looks[peak.strategy], _points(scaling, peak, field)
+        values = list(points.values())
+        listed = {record.gpus for record in _of(scaling, peak.strategy)}
         axis_of.plot(
-            [record.gpus for record in records],
+            list(points),
             values,
             color=look.colour,
             linestyle=look.dash,
             marker=look.marker,
             markersize=5.0,
+            markevery=[place for place, gpus in enumerate(points) if gpus in listed],
+            clip_on=False,
             gid=f"{field}:{lettered(peak.strategy)}",
         )
         for turn, sign in ((peak.peak, "*"), (peak.paying, "P")):
@@ -143,7 +162,6 @@ def _draw(axis_of: Axes, scaling: Scaling, looks: dict[str, Look], theme: Theme,
                 markersize=11.0, zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{lettered(peak.strategy)}"
             )
             axis_of.add_line(made)
-            values.append(value)
         highest = max(highest, *values)
     linear(axis_of, 0.0, 1.08 * highest or 1.0, in_percent if field == "goodput" else plain, vertical=True, most=5)
 

@@ -68,6 +68,12 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def beyond_counts(low: float, high: float, inches: float) -> float:
+    """How far a label of a logarithmic axis of counts may reach over its right end. [inch]."""
+    ticks = _counts(low, high, (1, 2, 5))
+    return max((0.5 * width(count(t)) - math.log(high / t) / math.log(high / low) * inches for t in ticks), default=0.0)
+
+
 def _log(
     axis_of: Axes,
     low: float,
@@ -114,13 +120,14 @@ def linear(
     *,
     vertical: bool,
     most: int = 6,
+    last: float = math.inf,
 ) -> None:
-    """A linear axis with at most so many round ticks; ``text`` gets a tick and the distance of two."""
+    """A linear axis with at most so many round ticks up to ``last``; ``text`` gets a tick and the distance of two."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
     (axis_of.set_ylim if vertical else axis_of.set_xlim)(low, high)
     found = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    ticks = [float(t) for t in found if low - 1e-12 <= t <= high + 1e-12]
+    ticks = [float(t) for t in found if low - 1e-12 <= t <= min(high, last) + 1e-12]
     apart = ticks[1] - ticks[0] if len(ticks) > 1 else abs(high - low)
     axis = axis_of.yaxis if vertical else axis_of.xaxis
     axis.set_major_locator(FixedLocator(ticks))

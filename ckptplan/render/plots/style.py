@@ -58,7 +58,7 @@ def _parts(useful: str) -> MappingProxyType[str, Look]:
             "save": Look("#6BB6EA"),
             "rework": Look("#F0B440", hatch="////"),
             "restart": Look("#C44A12"),
-            "slow": Look("#E3A5C8", hatch="...."),
+            "slow": Look("#E3A5C8", hatch="----"),
             "waiting": Look("#0B8A68", hatch="xxxx"),
             "useful": Look(useful),
         }

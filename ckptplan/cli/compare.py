@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ckptplan.cli.lever_options import refuse_no_price
 from ckptplan.cli.options import Format, FormatOption, OutputOption, PriceOption
 from ckptplan.errors import UsageError
 
@@ -47,11 +48,10 @@ def compare(
     Which of two runs loses less, what differs in their inputs and results,
     and how many points of goodput each difference makes: they add up.
     """
-    from ckptplan.cli.choices import finite
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import load
 
-    finite(gpu_hour_price, "--gpu-hour-price")
+    refuse_no_price(gpu_hour_price)
     if first == second == "-":
         raise UsageError("standard input can be read once, and both are -", hint="give one of them as a file")
     refuse_overwriting(output, [first, second])

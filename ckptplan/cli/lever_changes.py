@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.errors import InputError, Place, Problem, UsageError, printable
+from ckptplan.plan.levers.catalogue import CATALOGUE
 from ckptplan.plan.levers.own import Own
+from ckptplan.plan.levers.work import other_work
 from ckptplan.spec.assignments import key_and_value
+from ckptplan.spec.schema import SPEC
 
 if TYPE_CHECKING:
     from ckptplan.cost.scenario import Scenario
@@ -21,7 +24,7 @@ _MOST = 50  # changes
 _LONGEST_NAME = 100
 _SHOWN = 60  # characters of a change that has no name
 _BEFORE_A_QUOTED = "=[{,:;"  # a quote after one of these begins a text; elsewhere it is an apostrophe
-_FIRST_KEY = re.compile(r"(^|:)\s*[^\s:=\[\]]+(?:\[[^\]=]*\][^\s:=\[\]]*)*\s*=")
+_FIRST_KEY = re.compile(r"(^|:)\s*([^\s:=\[\].]+)[^\s:=\[\]]*(?:\[[^\]=]*\][^\s:=\[\]]*)*\s*=")
 _OPEN, _CLOSE = "[{", "]}"
 _EXAMPLE = (
     "write for example 'restart.total=5 min', or 'new storage: storage.write_bandwidth=4 TB/s; save[0].stall=20 s'"
@@ -42,13 +45,16 @@ def changes(texts: Sequence[str]) -> list[Written]:
     Raises
     ------
     UsageError
-        If one is no change, or two have one name.
+        If one is no change, or has the name of another one or of a lever of the catalogue.
     """
     if len(texts) > _MOST:
         raise UsageError(f"{len(texts)} changes, but at most {_MOST} are compared", hint="ckptplan sweep does more")
     found: list[Written] = []
     for text in texts:
         one = _change(text)
+        if one.title.casefold() in {entry.title for entry in CATALOGUE}:
+            message = f"--change {_short(text)}: {_short(one.title)} is the name of a lever that is tried anyway"
+            raise UsageError(message, hint="give the change a name of its own")
         if one.title in {other.title for other in found}:
             raise UsageError(f"--change {_short(text)}: another change has this name", hint="give each its own name")
         found.append(one)
@@ -72,8 +78,16 @@ def _change(text: str) -> Written:
 
 
 def _name(text: str) -> tuple[str | None, str]:
-    """The name, which ends with the colon before the first key; names may hold any sign."""
+    """The name, which ends with the colon before the first key; names may hold any sign.
+
+    The first key is the first one that begins with a key of the spec, since a name may hold an equals sign too; where
+    there is none, whatever looks like a key.
+    """
     found = _FIRST_KEY.search(text)
+    known = found
+    while known is not None and known[2].strip() not in SPEC.keys:
+        known = _FIRST_KEY.search(text, known.start() + 1)
+    found = known or found
     if found is None or not found[1]:
         return None, text
     return text[: found.start()].strip(), text[found.end(1) :]
@@ -126,15 +140,16 @@ class Changed(NamedTuple):
         Raises
         ------
         InputError
-            With every fault found, those of a change under the name of its option.
+            With every fault found, those that a change makes under the name of its option.
         """
         from ckptplan.beside import FilesBeside
         from ckptplan.spec.reading import read_spec
 
-        chosen = [one for index in indices for one in self.written[index].sets]
+        chosen = [self.written[index] for index in indices]
+        sets = [one for change in chosen for one in change.sets]
         files = FilesBeside(self.folder)
         try:
-            loaded = read_spec(self.data, self.file, sets=(*self.sets, *chosen), environment=os.environ, files=files)
+            loaded = read_spec(self.data, self.file, sets=(*self.sets, *sets), environment=os.environ, files=files)
             return replace(loaded, named=tuple(map(str, files.read)))
         except InputError as error:
             raise InputError([_as_change(problem, chosen) for problem in error.problems]) from error
@@ -152,36 +167,51 @@ class Changed(NamedTuple):
         Raises
         ------
         InputError
-            With every fault of all of them.
+            With every fault of all of them; more or less work is one, since no run is the better for it.
         """
+        from ckptplan.cli.lever_words import before_and_after, differing_keys
+
         found: list[Own] = []
         problems: list[Problem] = []
         for index, one in enumerate(self.written):
             try:
-                text = _before_and_after(now, self.spec([index]), one)
+                then = self.spec([index])
             except InputError as error:
                 problems += error.problems
                 continue
-            found.append(Own(f"change {index + 1}", one.title, text, one.keys))
+            changed = differing_keys(now, then)
+            other = other_work(changed)
+            if other is not None:
+                problems.append(_of_work(one, *other))
+                continue
+            text = before_and_after(now, then, one.keys)
+            found.append(Own(f"change {index + 1}", one.title, text, one.keys, changed))
         if problems:
             raise InputError(problems)
         return found
 
 
-def _as_change(problem: Problem, sets: Sequence[str]) -> Problem:
-    """A fault of a value that stands in a change, under that option."""
+def _of_work(one: Written, key: str, beside: str) -> Problem:
+    """A change of the amount of work, which saves nothing and costs nothing: it is another run."""
+    hint = "for another amount of work write --set, which changes the run as it is too"
+    if beside:
+        hint += f"; the same work in another form needs {beside} in the change as well"
+    message = "gives the amount of work, and a run that does less or more of it is another one: no change of it saves"
+    return Problem(message, Place(_label(one.title)), key, hint=hint)
+
+
+def _label(text: str) -> str:
+    return f"--change {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+def _as_change(problem: Problem, chosen: Sequence[Written]) -> Problem:
+    """A fault under the option of the change that makes it, which may lie at a key that the change does not set."""
     place = problem.place
-    labels = {f"--set {one if len(one) <= 80 else one[:77] + '...'}" for one in sets}
-    if place is None or place.file not in labels:
-        return problem
+    labels = {f"--set {one if len(one) <= 80 else one[:77] + '...'}" for change in chosen for one in change.sets}
     hint = None if problem.hint is None else problem.hint.replace("--set '", "--change '")
-    return replace(problem, place=Place(place.file.replace("--set", "--change", 1)), hint=hint)
-
-
-def _before_and_after(now: Spec, then: Spec, one: Written) -> str:
-    """The values that a change sets, before and after; the assignments themselves where those are many."""
-    before, after = ({value.key: value.text for value in spec.values} for spec in (now, then))
-    changed = [key for key in after if before.get(key) != after[key]]
-    if not 0 < len(changed) <= 3 or set(before) - set(after):
-        return _short("; ".join(one.sets))
-    return ", ".join(f"{key} {before.get(key, 'not given')} to {after[key]}" for key in changed)
+    if place is not None and place.file in labels:
+        return replace(problem, place=Place(place.file.replace("--set", "--change", 1)), hint=hint)
+    if not chosen:
+        return problem
+    message = problem.message if place is None else f"{problem.message} (with {place})"
+    return replace(problem, message=message, place=Place(", ".join(_label(one.title) for one in chosen)), hint=hint)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ckptplan.cli.lever_options import ChangeOption, LeverPriceOption
+from ckptplan.cli.lever_options import ChangeOption, LeverPriceOption, refuse_no_price
 from ckptplan.cli.options import (
     Format,
     FormatOption,
@@ -49,7 +49,7 @@ def levers(
     # Before anything that reads the spec: deeper down the import of numpy takes much longer on Python 3.11.
     import numpy  # noqa: F401
 
-    from ckptplan.cli.choices import finite, with_strategies
+    from ckptplan.cli.choices import with_strategies
     from ckptplan.cli.lever_changes import Changed, changes
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import bytes_of
@@ -57,7 +57,7 @@ def levers(
 
     refuse_overwriting(output, [spec])
     picture = plot_to(context, plot, output=output, inputs=[spec])
-    finite(gpu_hour_price, "--gpu-hour-price")
+    refuse_no_price(gpu_hour_price)
     written = changes(change or [])
     data, file = bytes_of(spec)
     changed = Changed(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ckptplan.errors import printable
 from ckptplan.plan.levers.record import Levers
 from ckptplan.plan.record import TIERS
-from ckptplan.render.lever_sheet import elasticity_sheet, overlap_sheet, ranking_sheet, signed
+from ckptplan.render.lever_sheet import elasticity_sheet, has_worth, overlap_sheet, ranking_sheet, saved_alike, signed
 from ckptplan.render.numbers import percent, seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
@@ -21,9 +21,10 @@ _ASSUMED = "What is assumed"
 def report(made: Levers, screen: Screen) -> str:
     """The whole report for people."""
     parts = [screen.paragraph(_title(made)) + "\n", screen.lines([printable(made.first), _now(made)])]
-    ranking = ranking_sheet(made)
+    ranking = ranking_sheet(made, screen.width)
     if ranking is not None:
         parts.append(screen.table(ranking))
+        parts += [screen.lines(below)] if (below := under_the_table(made)) else []
     parts.append(screen.bullets(_CHANGED, changed(made)))
     for sheet, title in _tables(made):
         parts += [screen.paragraph(title) + "\n", screen.table(sheet)]
@@ -37,7 +38,8 @@ def markdown(made: Levers) -> str:
     parts = [f"## {_title(made)}\n", f"- {printable(made.first)}\n- {_now(made)}\n"]
     ranking = ranking_sheet(made)
     if ranking is not None:
-        parts += [to_markdown(ranking), _listed(_CHANGED, changed(made))]
+        parts += [to_markdown(ranking), *(f"{text}\n" for text in under_the_table(made))]
+        parts.append(_listed(_CHANGED, changed(made)))
     for sheet, title in _tables(made):
         parts += [title + "\n", to_markdown(sheet)]
     parts += [_listed(title, texts) for title, texts in _lists(made) if texts]
@@ -59,6 +61,21 @@ def _now(made: Levers) -> str:
     if made.interval_steps is not None:
         text += f" = {whole(made.interval_steps)} step{'' if made.interval_steps == 1 else 's'}"
     return f"{text}; goodput {percent(made.goodput)}"
+
+
+def under_the_table(made: Levers) -> list[str]:
+    """What the columns of the ranking leave to be said."""
+    found = []
+    if has_worth(made):
+        found.append(
+            "ranked by worth: the points that the run as it is would have to gain to take as few GPU-hours; below 0 a "
+            "lever costs more than it saves"
+        )
+    way = saved_alike(made)
+    if way is not None:
+        by = "to several tiers" if way == TIERS else f"by {printable(way)}"
+        found.append(f"under every lever the run saves {by}")
+    return found
 
 
 def changed(made: Levers) -> list[str]:
@@ -84,7 +101,9 @@ def together(made: Levers) -> str:
         return f"{text}:"
     total = sum(one.gained for one in made.levers if one.key in made.together)
     number = len(made.together)
-    return f"All {number} that gain together: {signed(made.all_together)} points, their sum {signed(total)}. {text}:"
+    left = sum(one.gained > 0.0 and one.key not in made.together for one in made.levers)
+    all_of_them = f"All {number} that gain" if not left else f"The {number} that save GPU-hours and can be combined,"
+    return f"{all_of_them} together: {signed(made.all_together)} points, their sum {signed(total)}. {text}:"
 
 
 def _lists(made: Levers) -> list[tuple[str, list[str]]]:

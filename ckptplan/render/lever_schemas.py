@@ -46,6 +46,11 @@ def lever() -> dict[str, Any]:
             "gained_before_steps": {**NUMBER, "description": "gained at the best interval, not rounded to whole steps"},
             "gpus": COUNT,
             "wall_s_saved": {**MAYBE, "description": "of the run [s]"},
+            "in_hand": {**FLAG, "description": "one can set about it; fewer failures are what many repairs come to"},
+            "behind": {
+                **or_null(TEXT),
+                "description": "of the one to do first: what nobody can simply do, and gains more",
+            },
         }
     )
 
@@ -69,7 +74,7 @@ def levers() -> dict[str, Any]:
             "title": TEXT,
             "value_text": TEXT,
             "elasticity": {**NUMBER, "description": "d ln(1 - goodput) / d ln(input) at the optimum"},
-            "points_for_10_percent": {**NUMBER, "description": "goodput gained if it is 10 % larger, by that slope"},
+            "goodput_for_10_percent": {**NUMBER, "description": "goodput gained if it is 10 % larger, by that slope"},
         }
     )
     return object_of(
@@ -92,7 +97,7 @@ def levers() -> dict[str, Any]:
             "overlaps": {"type": "array", "items": overlap, "description": "the largest overlap first"},
             "paired": {**WHOLE, "description": "how many levers, from the best on, were tried in pairs"},
             "apart": {"type": "array", "items": left, "description": "pairs that do not go together"},
-            "together": {**TEXTS, "description": "keys of all levers that gain something and go together"},
+            "together": {**TEXTS, "description": "keys of all levers that gain, save GPU-hours and go together"},
             "all_together": {**MAYBE, "description": "goodput gained by them"},
             "elasticities": {"type": "array", "items": elasticity, "description": "the strongest first"},
             "assumptions": TEXTS,

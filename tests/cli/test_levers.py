@@ -30,8 +30,8 @@ def test_the_answer_comes_first(tell: Tell) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "Llama 3 405B pre-training on 16,384 H100 (16,384 GPUs)"
     assert lines[2] == (
-        "Do first: halve the failure rate: +3.4 points, 815,000 GPU-hours, over 54 d of work (MTBF 3.09 h to 6.19 h; "
-        "goodput 91.92 % to 95.28 %)"
+        "Do first: halve the restart: +2.5 points, 614,000 GPU-hours, over 54 d of work (600 s to 300 s; goodput "
+        "91.92 % to 94.43 %); halving the failure rate would gain more, 3.4 points"
     )
     assert lines[3] == "As it is: asynchronous, save every 330 s = 66 steps; goodput 91.92 %"
     assert lines[5].split()[:2] == ["lever", "points"]
@@ -44,7 +44,7 @@ def test_the_answer_comes_first(tell: Tell) -> None:
 def test_a_price_makes_money(tell: Tell) -> None:
     """GPU-hours at the price stand in the sentence and in the table; without one there is no such column."""
     priced, plain = tell("levers", "llama3-405b", "--gpu-hour-price", "2.5"), tell("levers", "llama3-405b")
-    assert "815,000 GPU-hours worth 2.04 million" in priced.out
+    assert "614,000 GPU-hours worth 1.54 million" in priced.out
     assert "money" in priced.out
     assert "money" not in plain.out
 
@@ -153,6 +153,7 @@ def test_a_spec_from_standard_input_is_read_once(tell: Tell) -> None:
             2,
             "another change has this name",
         ),
+        (("--change", "Halve the restart: restart.total=5 min"), 2, "the name of a lever that is tried anyway"),
         (("--change", "restart.total=5 m"), 1, "--change restart.total=5 m: restart.total: m can mean minutes"),
         (("--change", "restart.totl=5 min"), 1, "--change restart.totl=5 min"),
         (("--change", "save[nobody].stall=5 s"), 1, "--change save[nobody].stall=5 s"),
@@ -161,6 +162,7 @@ def test_a_spec_from_standard_input_is_read_once(tell: Tell) -> None:
         (("--change", "restart.total=[1"), 1, "--change restart.total=[1"),
         (("--gpu-hour-price", "nan"), 2, "nan"),
         (("--gpu-hour-price", "-1"), 2, "-1"),
+        (("--gpu-hour-price", "1e308"), 2, "more than a billion for one GPU-hour"),
         (("--strategy", "nobody"), 2, "not known"),
         (("--set", "restart.total=5 m"), 1, "--set restart.total=5 m"),
         (("--format", "yaml"), 2, "yaml"),
@@ -192,6 +194,130 @@ def test_several_keys_with_brackets_quotes_and_apostrophes(tell: Tell) -> None:
     assert ran.code == 0, ran.err
     (own,) = [one for one in json.loads(ran.out)["levers"] if one["own"]]
     assert own["title"] == 'Ann\'s: the "new" one'
+
+
+@pytest.mark.parametrize(
+    ("change", "title", "text"),
+    [
+        ("x|[b] =2: restart.total=5 min", "x|[b] =2", "restart.total 600 s to 300 s"),
+        ("a=1: b: restart.total=5 min", "a=1: b", "restart.total 600 s to 300 s"),
+        ("training.step_time=5.0001 s", "training.step_time=5.0001 s", "training.step_time 5.0 s to 5.0001 s"),
+        (
+            "restart={detect: 1 min, load: 30 s}",
+            "restart={detect: 1 min, load: 30 s}",
+            "restart.total 600 s to phases of the restart of 90 s in all (detect 60 s, load 30 s)",
+        ),
+        (
+            "one: save=[{name: x, mode: sharded, stall: 30 s}]",
+            "one",
+            "save replaced: 2 (synchronous, asynchronous) by 1 (x)",
+        ),
+        ("sweep.runs=3", "sweep.runs=3", "no goodput depends on sweep.runs"),
+        (
+            "name=zzz",
+            "name=zzz",
+            "name Llama 3 405B pre-training on 16,384 H100 to zzz; no goodput depends on name",
+        ),
+        ("restart.total=10 min", "restart.total=10 min", "no change: restart.total is so already"),
+    ],
+)
+def test_every_value_is_said_before_and_after(tell: Tell, change: str, title: str, text: str) -> None:
+    """Also where a total stands in for phases, a list for another one, or where nothing comes of it."""
+    ran = tell("levers", "llama3-405b", "--change", change, "-f", "json")
+    assert ran.code == 0, ran.err
+    (own,) = [one for one in json.loads(ran.out)["levers"] if one["own"]]
+    assert (own["title"], own["change"]) == (title, text)
+
+
+def test_phases_that_a_total_replaces_are_said(tell: Tell) -> None:
+    """Their sum, and each of them."""
+    ran = tell("levers", "opt-175b", "--change", "restart.total=5 min")
+    assert (
+        "  - restart.total=5 min: phases of the restart of 7,200 s in all (detect 600 s, replace 5,400 s, initialise "
+        "300 s, load 600 s, warm_up 300 s) to restart.total 300 s\n"
+    ) in ran.out
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ("training.duration=10 d", "training.duration"),
+        ("training={step_time: 5 s, duration: 10 d}", "training.duration"),
+        ("less: training.duration=10 d; restart.total=5 min", "training.duration"),
+    ],
+)
+def test_less_work_is_no_lever(tell: Tell, change: str, key: str) -> None:
+    """It is refused under its option; beside other GPUs a duration is the same work in another time."""
+    ran = tell("levers", "llama3-405b", "--change", change)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"--change {change.partition(':')[0] if change.startswith('less') else change}: {key}: ")
+    assert "gives the amount of work" in ran.err
+    both = tell("levers", "llama3-405b", "--change", "cluster.gpus=32768; training.duration=30 d")
+    assert both.code == 0, both.err
+    assert "(as the change gives the work)" in both.out
+
+
+def test_the_step_of_other_gpus_makes_no_jump(tmp_path: Path, tell: Tell) -> None:
+    """With tokens given, twice the GPUs with the same step time and a hair more end the run as much sooner."""
+    spec = tmp_path / "run.yaml"
+    spec.write_text(
+        "name: r\nmodel: {parameters: 7e9, state: adam-14}\ncluster: {gpus: 2048, gpus_per_node: 8}\n"
+        "failures: {mtbf_per_gpu: 5 years}\nsave: [{name: s, mode: sharded, stall: 10 s}]\n"
+        "restart: {total: 10 min}\ntraining: {step_time: 3 s, tokens: 2e12, tokens_per_step: 4e6}\n"
+    )
+    changes = ("k: cluster.gpus=4096", "l: cluster.gpus=4096; training.step_time=3.0001 s")
+    ran = tell("levers", str(spec), *(word for one in changes for word in ("--change", one)), "-f", "json")
+    assert ran.code == 0, ran.err
+    own = {one["title"]: one for one in json.loads(ran.out)["levers"] if one["own"]}
+    assert own["k"]["gpu_hours_saved"] < 0.0 < own["k"]["wall_s_saved"]
+    assert own["l"]["gpu_hours_saved"] == pytest.approx(own["k"]["gpu_hours_saved"], rel=0.01)
+    assert own["l"]["wall_s_saved"] == pytest.approx(own["k"]["wall_s_saved"], rel=0.001)
+    assert "training.step_time 3.0 s to 3.0001 s" in own["l"]["change"]
+    assert any("each GPU keeps its part of a step" in note for note in own["l"]["notes"])
+
+
+def test_a_fault_that_a_change_makes_elsewhere_stands_under_the_change(tell: Tell) -> None:
+    """The layout of the file no longer divides: the option is the place, the line of the file is named."""
+    ran = tell("levers", "llama3-405b", "--change", "more: cluster.gpus=2047")
+    assert ran.code == 1
+    assert ran.err.startswith("--change more: cluster.layout: 2,047 GPUs do not divide by")
+    assert "(with llama3-405b.yaml:18:" in ran.err
+
+
+@pytest.mark.parametrize("columns", ["60", "200"])
+@pytest.mark.parametrize("command", ["levers rsc-1", "compare rsc-1 rsc-2"])
+def test_no_colour_on_a_terminal_leaves_no_codes(command: str, columns: str) -> None:
+    """With NO_COLOR not even the stressed row has an escape code; without it, it has."""
+    plain, coloured = (_on_a_terminal(command, {"COLUMNS": columns, **more}) for more in ({"NO_COLOR": "1"}, {}))
+    assert "goodput" in plain
+    assert "\x1b" not in plain
+    assert "\x1b" in coloured
+
+
+def _on_a_terminal(command: str, more: dict[str, str]) -> str:
+    """What a command writes where standard output and standard error are a terminal."""
+    import os
+    import pty
+    import subprocess
+    import sys
+
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    main, side = pty.openpty()
+    words = [sys.executable, "-m", "ckptplan", *command.split()]
+    running = subprocess.Popen(words, stdout=side, stderr=side, env={**environment, "TERM": "xterm", **more})
+    os.close(side)
+    found = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        found += part
+    os.close(main)
+    assert running.wait() == 0
+    return found.decode()
 
 
 def test_hostile_names_are_harmless(tmp_path: Path, tell: Tell) -> None:
@@ -237,12 +363,16 @@ def test_the_spec_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_optimize_ends_with_the_first_lever(tell: Tell) -> None:
     """The last line of the table and of Markdown; in JSON the lever itself; none where only the number is asked for."""
-    line = "Do first: halve the failure rate: +3.4 points, 815,000 GPU-hours"
+    line = "Do first: halve the restart: +2.5 points, 614,000 GPU-hours; halving the failure rate would gain more, "
+    line += "3.4 points"
     assert tell("optimize", "llama3-405b").out.endswith(f"\n\n{line}\n")
     assert tell("optimize", "llama3-405b", "-f", "markdown").out.endswith(f"\n\n{line}\n")
     document = json.loads(tell("optimize", "llama3-405b", "-f", "json").out)
     jsonschema.validate(document, output_schema("plan"))
-    first = json.loads(tell("levers", "llama3-405b", "-f", "json").out)["levers"][0]
+    of_levers = json.loads(tell("levers", "llama3-405b", "-f", "json").out)
+    first = next(one for one in of_levers["levers"] if one["in_hand"])
+    assert of_levers["levers"][0]["key"] == "failures"
+    assert document["lever"]["behind"] == "halving the failure rate would gain more, 3.4 points"
     assert document["lever"]["key"] == first["key"]
     assert document["lever"]["goodput"] == first["goodput"]
     assert "Do first" not in tell("optimize", "llama3-405b", "--quiet").out

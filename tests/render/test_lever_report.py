@@ -7,6 +7,7 @@ import json
 import jsonschema
 import pytest
 
+from ckptplan.plan.levers.ranking import levers
 from ckptplan.plan.levers.record import Left, Levers
 from ckptplan.render.lever_document import lever_document
 from ckptplan.render.lever_report import markdown, report
@@ -14,7 +15,7 @@ from ckptplan.render.lever_sheet import amount, lever_sheet, ranking_sheet, sign
 from ckptplan.render.schemas import output_schema
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_csv, to_json
-from tests.plan.levers.shipped import NAMES, levers_of
+from tests.plan.levers.shipped import NAMES, levers_of, scenario_of
 
 _EVIL = "\x1b]0;owned\x07\n| a |"
 
@@ -69,7 +70,60 @@ def test_columns_of_which_nothing_is_known_are_left_out() -> None:
     bare = tuple(one._replace(gpu_hours_saved=None, interval_steps=None) for one in made.levers)
     sheet = ranking_sheet(made._replace(levers=bare))
     assert sheet is not None
-    assert [column.key for column in sheet.columns] == ["title", "gained", "goodput", "interval_s", "strategy"]
+    assert [column.key for column in sheet.columns] == ["title", "gained", "goodput", "interval_s"]
+
+
+def test_the_way_of_saving_is_a_column_where_levers_change_it() -> None:
+    """Else it is said once, below the table."""
+    sheet = ranking_sheet(levers_of("rsc-1"))
+    assert sheet is not None
+    assert sheet.columns[-1].key == "strategy"
+    assert "under every lever" not in report(levers_of("rsc-1"), Screen())
+    assert "\nunder every lever the run saves by asynchronous\n" in report(levers_of("llama3-405b"), Screen())
+    assert "\nunder every lever the run saves to several tiers\n" in report(levers_of("spectrum-16384"), Screen())
+
+
+def test_the_key_of_the_rank_is_a_column_where_it_is_not_the_points() -> None:
+    """A lever for which GPUs stand by is worth less than it gains, which the table and a line below it say."""
+    text = report(levers_of("lab-64"), Screen())
+    (row,) = [line for line in text.splitlines() if line.startswith(" keep nodes standing by")][:1]
+    (one,) = [one for one in levers_of("lab-64").levers if one.key == "spares"]
+    assert row.split()[4:6] == [signed(one.gained), signed(one.worth)]
+    assert signed(one.worth).startswith("-")
+    assert "ranked by worth: " in text
+    assert "The 5 that save GPU-hours and can be combined, together: " in text
+    assert "  worth  " not in report(levers_of("llama3-405b"), Screen())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ranking_is_a_table_at_a_hundred_columns(name: str) -> None:
+    """With a price too: the goodput, which the points say, then the interval, which the steps say, are left out."""
+    priced = levers(scenario_of(name), gpu_hour_price=2.5)
+    sheet, whole = ranking_sheet(priced, 100), ranking_sheet(priced)
+    assert sheet is not None
+    assert whole is not None
+    drawn = Screen(100).table(sheet)
+    assert drawn.startswith(" lever ")
+    assert max(map(len, drawn.splitlines())) <= 100
+    left = {column.key for column in whole.columns} - {column.key for column in sheet.columns}
+    assert left <= {"goodput", "interval_s"}
+    assert not left or max(map(len, Screen().table(whole).splitlines())) > 96
+    assert "interval_s" not in left or {"goodput"} < left
+
+
+def test_the_lever_to_do_first_is_stressed() -> None:
+    """Not the one that gains most, where nobody can simply do that."""
+    made = levers_of("llama3-405b")
+    sheet = ranking_sheet(made)
+    assert sheet is not None
+    assert made.levers[0].key == "failures"
+    assert [made.levers[row].key for row in sheet.emphasis] == ["restart"]
+
+
+def test_a_list_has_every_column() -> None:
+    """Where not even the narrow table fits, nothing is left out."""
+    made = levers_of("llama3-405b")
+    assert ranking_sheet(made, 40) == ranking_sheet(made)
 
 
 def test_a_run_without_levers_says_so() -> None:

@@ -37,12 +37,17 @@ class Change(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One lever: ``pull`` gives the change, or a sentence on why there is none here."""
+    """One lever: ``pull`` gives the change, or a sentence on why there is none here.
+
+    ``goal`` names what nobody can simply do: it is ranked, to show what it would be worth, and is never the one to do
+    first.
+    """
 
     key: str
     title: str
     pull: Callable[[Scenario], Change | str]
     adds_a_save: bool = False
+    goal: str = ""
 
 
 def _half_failures(scenario: Scenario) -> Change | str:
@@ -202,7 +207,7 @@ def _tier(scenario: Scenario) -> Change | str:
 
 
 CATALOGUE = (
-    Entry("failures", "halve the failure rate", _half_failures),
+    Entry("failures", "halve the failure rate", _half_failures, goal="halving the failure rate"),
     Entry("write bandwidth", "double the write bandwidth", _write_bandwidth),
     Entry("read bandwidth", "double the read bandwidth", _read_bandwidth),
     Entry("asynchronous", "save asynchronously", _asynchronous, adds_a_save=True),
@@ -210,5 +215,6 @@ CATALOGUE = (
     Entry("restart", "halve the restart", _half_restart),
     Entry("detection", f"detect failures within {DETECTED_S:.0f} s", _detection),
     Entry("spares", "keep nodes standing by", _spares),
-    Entry("tier", "keep copies in the memory of other nodes", _tier),
+    Entry("tier", "keep copies in peer memory", _tier),
 )
+GOALS = {entry.key: entry.goal for entry in CATALOGUE if entry.goal}

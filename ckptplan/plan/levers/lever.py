@@ -27,3 +27,5 @@ class Lever(NamedTuple):
     gained_before_steps: float = 0.0  # at the best interval, not rounded to whole steps
     gpus: int = 0  # of the job under the change
     wall_s_saved: float | None = None
+    in_hand: bool = True  # one can set about it; fewer failures are what many repairs come to
+    behind: str | None = None  # of the one to do first: what would gain more, and is in nobody's hand

@@ -17,6 +17,7 @@ from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.levers.catalogue import CATALOGUE, Change, Entry
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.savings import with_savings
+from ckptplan.plan.levers.wording import first_of
 from ckptplan.plan.record import TIERS, Plan
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _Yield: TypeAlias = tuple[str, float, int | None, float, float]
 
 
 def first_lever(scenario: Scenario, made: Plan, price: float | None = None) -> Lever | None:
-    """The lever that gains most, or None where none applies.
+    """The lever to do first (see `first_of`), or None where none applies.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def first_lever(scenario: Scenario, made: Plan, price: float | None = None) -> L
     yields = _closed(tried) if is_closed else _one_by_one(tried, scenario, made)
     pairs = zip(tried, yields, strict=True)
     found = [_lever(one, best, scenario, made, price) for one, best in pairs if best is not None and best[3] > 0.0]
-    return max(found, key=lambda lever: lever.worth, default=None)
+    return first_of(found)
 
 
 def _tried(scenario: Scenario, best: str) -> Iterator[_Tried]:
@@ -156,5 +157,6 @@ def _lever(one: _Tried, found: _Yield, scenario: Scenario, made: Plan, price: fl
         goodput=goodput,
         notes=change.notes,
         gained_before_steps=before_steps - was,
+        in_hand=not entry.goal,
     )
     return with_savings(lever, scenario, made.best_goodput, change.scenario, extra_gpus=change.extra_gpus, price=price)

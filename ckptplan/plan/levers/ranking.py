@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.errors import InputError
-from ckptplan.plan.levers.catalogue import CATALOGUE, Change
+from ckptplan.plan.levers.catalogue import CATALOGUE, GOALS, Change
 from ckptplan.plan.levers.elasticity import elasticities
 from ckptplan.plan.levers.outcome import Outcome, outcome_of
 from ckptplan.plan.levers.own import Build, Own
 from ckptplan.plan.levers.record import Left, Lever, Levers
 from ckptplan.plan.levers.savings import with_savings
 from ckptplan.plan.levers.together import PAIRED, PAIRED_CLOSED, joint
-from ckptplan.plan.levers.wording import first_sentence
+from ckptplan.plan.levers.wording import first_of, first_sentence, gain
+from ckptplan.plan.levers.work import UNTOLD, Told, told_by, with_its_steps, words_of, work_of
 from ckptplan.units import format_time
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ _ASSUMED = (
     "each lever is pulled by itself, everything else as the spec has it; the run then saves by its best strategy, at "
     "the best interval for that",
     "goodput is that of the whole steps that would be typed, the better of the two next to the best interval",
-    "savings are GPU-hours of the whole work at the goodput of the long run; GPUs that stand by are taken off",
+    "savings are GPU-hours of the whole work at the goodput of the long run (optimize counts its end too); GPUs that "
+    "stand by are taken off",
+    "ranked by worth: the goodput that the run as it is would have to gain to take as few GPU-hours",
     "together, the changes of your own come first, then rates, then the times that they give; one that no longer "
     "applies adds nothing",
 )
@@ -42,6 +45,7 @@ class _Under(NamedTuple):
     change: Change
     outcome: Outcome
     own: bool
+    told: Told = UNTOLD
 
 
 def levers(
@@ -71,7 +75,7 @@ def levers(
     """
     now = outcome_of(scenario)
     left: list[Left] = []
-    under = [*_own(own, build), *_of_catalogue(now, left)]
+    under = [*_own(now, own, build), *_of_catalogue(now, left)]
     ranked = sorted((_lever(one, now, gpu_hour_price) for one in under), key=lambda lever: -lever.worth)
     closed = now.case.is_closed
     both = joint(scenario, now.goodput, ranked, own, build, most=PAIRED_CLOSED if closed else PAIRED)
@@ -91,7 +95,7 @@ def levers(
         elasticities=elasticities(now),
         overlaps=both.overlaps,
         all_together=both.all_together,
-        first=first_sentence(ranked[0] if ranked else None, now.goodput, scenario.training.work_s),
+        first=first_sentence(first_of(ranked), now.goodput, scenario.training.work_s),
         warnings=tuple(dict.fromkeys((*now.warnings, *_new_warnings(under, now)))),
         together=both.together,
         apart=both.apart,
@@ -100,17 +104,18 @@ def levers(
     )
 
 
-def _own(own: Sequence[Own], build: Build | None) -> Iterator[_Under]:
+def _own(now: Outcome, own: Sequence[Own], build: Build | None) -> Iterator[_Under]:
     for index, one in enumerate(own):
         if build is None:
             raise ValueError("changes of the user's own need what builds their scenario")
         try:
-            changed = build([index])
+            told = told_by([one])
+            changed = with_its_steps(now.scenario, build([index]), told)
             found = outcome_of(changed)
         except InputError as error:
             named = [replace(problem, message=f"{one.title}: {problem.message}") for problem in error.problems]
             raise InputError(named) from error
-        yield _Under(one.key, one.title, Change(changed, one.text), found, own=True)
+        yield _Under(one.key, one.title, Change(changed, one.text), found, own=True, told=told)
 
 
 def _of_catalogue(now: Outcome, left: list[Left]) -> Iterator[_Under]:
@@ -148,24 +153,44 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
         goodput=found.goodput,
         own=one.own,
         gained_before_steps=found.before_steps - now.before_steps,
+        in_hand=one.key not in GOALS,
     )
-    lever = with_savings(bare, now.scenario, now.goodput, change.scenario, extra_gpus=change.extra_gpus, price=price)
-    of_size = _of_size(now.scenario, change.scenario, lever.wall_s_saved)
-    return lever._replace(notes=(*change.notes, *notes_of_rounding(lever), *of_size))
+    lever = with_savings(
+        bare,
+        now.scenario,
+        now.goodput,
+        change.scenario,
+        extra_gpus=change.extra_gpus,
+        price=price,
+        longer=work_of(now.scenario, change.scenario, one.told).ratio,
+    )
+    notes = (*change.notes, *_of_cost(lever), *notes_of_rounding(lever, change.scenario.training.step_time_s))
+    return lever._replace(notes=(*notes, *_of_work(one, now.scenario, lever.wall_s_saved)))
 
 
-def notes_of_rounding(lever: Lever) -> Iterator[str]:
-    """Where whole steps take a gain away: the pattern of tiers, or a jump of recorded gaps, falls between two."""
-    if lever.gained < 0.0 <= lever.gained_before_steps:
-        yield f"gains {100 * lever.gained_before_steps:.2g} points before whole steps, which take them away"
+def _of_cost(lever: Lever) -> Iterator[str]:
+    """Why a lever that gains stands behind those that gain less, and is not pulled with the others."""
+    if lever.gained > 0.0 >= lever.worth:
+        yield "it gains points and costs more GPU-hours than it saves: ranked by these, and not pulled with the others"
 
 
-def _of_size(before: Scenario, after: Scenario, wall_s: float | None) -> Iterator[str]:
-    """What a change of the GPUs or of the work is judged by."""
-    if before.cluster.gpus != after.cluster.gpus or before.training != after.training:
-        saved = "wall time is not known" if wall_s is None else f"the run ends {format_time(abs(wall_s))} "
-        saved += "" if wall_s is None else "sooner" if wall_s >= 0.0 else "later"
-        yield f"{after.cluster.gpus:,} GPUs: ranked by GPU-hours for the same work, not by goodput; {saved}"
+def notes_of_rounding(lever: Lever, step_s: float | None) -> Iterator[str]:
+    """Where whole steps take a gain away: steps are long, or the pattern of tiers, or recorded gaps, fall between."""
+    if lever.gained < -_ROUNDING <= lever.gained_before_steps and step_s is not None:
+        before, typed = gain(lever.gained_before_steps), gain(lever.gained)
+        yield f"{before} at the best interval, {typed} in whole steps of {format_time(step_s)}"
+
+
+def _of_work(one: _Under, before: Scenario, wall_s: float | None) -> Iterator[str]:
+    """What a change of the GPUs or of the steps is judged by."""
+    after = one.change.scenario
+    work = work_of(before, after, one.told)
+    if before.cluster.gpus == after.cluster.gpus and work.steps == work.step == 1.0:
+        return
+    gpus = f"{after.cluster.gpus:,} GPUs: " if before.cluster.gpus != after.cluster.gpus else ""
+    saved = "wall time is not known" if wall_s is None else f"the run ends {format_time(abs(wall_s))} "
+    saved += "" if wall_s is None else "sooner" if wall_s >= 0.0 else "later"
+    yield f"{gpus}ranked by GPU-hours for the same work, not by goodput: {words_of(before, after, one.told)}; {saved}"
 
 
 def _new_warnings(under: Sequence[_Under], now: Outcome) -> Iterator[str]:

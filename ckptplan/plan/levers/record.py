@@ -19,7 +19,7 @@ class Left(NamedTuple):
 class Elasticity(NamedTuple):
     """How the lost share of time follows one input at the optimum, the best interval moving with it.
 
-    ``elasticity`` is d ln(1 - goodput) / d ln(input); ``points_for_10_percent`` is what the goodput gains if the input
+    ``elasticity`` is d ln(1 - goodput) / d ln(input); ``goodput_for_10_percent`` is what the goodput gains if the input
     is 10 % larger, by that slope. [1]
     """
 
@@ -27,7 +27,7 @@ class Elasticity(NamedTuple):
     title: str
     value_text: str
     elasticity: float
-    points_for_10_percent: float
+    goodput_for_10_percent: float
 
 
 class Overlap(NamedTuple):

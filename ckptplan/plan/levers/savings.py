@@ -6,7 +6,14 @@ from ckptplan.units import HOUR_S
 
 
 def with_savings(
-    lever: Lever, before: Scenario, goodput: float, after: Scenario, *, extra_gpus: int = 0, price: float | None = None
+    lever: Lever,
+    before: Scenario,
+    goodput: float,
+    after: Scenario,
+    *,
+    extra_gpus: int = 0,
+    price: float | None = None,
+    longer: float = 1.0,
 ) -> Lever:
     """A lever with what it gains and saves.
 
@@ -22,6 +29,8 @@ def with_savings(
         GPUs that stand by for the change: paid for, and not working. [1]
     price : float, optional
         Of one GPU-hour. [money]
+    longer : float
+        Time of the same work at full speed under the change, over that of the run as it is. [1]
 
     Returns
     -------
@@ -34,7 +43,6 @@ def with_savings(
     ``worth`` compares goodputs for equal GPU-hours: the one at which the run as it is would take as many as under the
     change.
     """
-    longer = work_ratio(before, after)
     gpus, gpus_after = before.cluster.gpus, after.cluster.gpus
     equal = lever.goodput * gpus / ((gpus_after + extra_gpus) * longer)
     found = lever._replace(gained=lever.goodput - goodput, worth=equal - goodput, gpus=gpus_after)
@@ -47,15 +55,3 @@ def with_savings(
         money_saved=None if price is None else hours * price,
         wall_s_saved=work_s * (1.0 / goodput - longer / lever.goodput),
     )
-
-
-def work_ratio(before: Scenario, after: Scenario) -> float:
-    """Work of the changed run over that of the run as it is, each in its own time at full speed. [1].
-
-    A duration is of the GPUs of the spec: other GPUs do the same work in another time, as ``ckptplan scale`` has it.
-    """
-    was_s, is_s = before.training.work_s, after.training.work_s
-    if before.training != after.training and was_s and is_s:
-        return is_s / was_s
-    more = after.cluster.gpus / before.cluster.gpus
-    return 1.0 if more == 1.0 else more**-before.training.scaling_exponent

@@ -11,6 +11,7 @@ from ckptplan.plan.levers.catalogue import CATALOGUE
 from ckptplan.plan.levers.outcome import goodputs_of
 from ckptplan.plan.levers.own import Build, Own, clash
 from ckptplan.plan.levers.record import Left, Lever, Overlap
+from ckptplan.plan.levers.work import told_by, with_its_steps
 
 if TYPE_CHECKING:
     from ckptplan.cost.scenario import Scenario
@@ -38,7 +39,7 @@ def pulled(scenario: Scenario, keys: Sequence[str], own: Sequence[Own], build: B
     """
     indices = [index for index, one in enumerate(own) if one.key in keys]
     if indices and build is not None:
-        scenario = build(indices)
+        scenario = with_its_steps(scenario, build(indices), told_by([own[index] for index in indices]))
     for entry in CATALOGUE:
         if entry.key in keys:
             change = entry.pull(scenario)
@@ -49,7 +50,7 @@ def pulled(scenario: Scenario, keys: Sequence[str], own: Sequence[Own], build: B
 def joint(
     scenario: Scenario, goodput: float, levers: Sequence[Lever], own: Sequence[Own], build: Build | None, *, most: int
 ) -> Joint:
-    """Every pair of the best levers, and all that gain something and go together.
+    """Every pair of the best levers, and all that are worth it and go together.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def joint(
             pairs.append((first, second))
         else:
             apart.append(_apart(first, second, why))
-    everything = _go_together(levers, own)
+    everything = _go_together(levers, own, build, scenario.cluster.gpus)
     sets = [(one.key, other.key) for one, other in pairs] + ([everything] if len(everything) > 1 else [])
     found = _goodputs(scenario, sets, own, build)
     overlaps = []
@@ -116,10 +117,27 @@ def _why_apart(first: Lever, second: Lever, own: Sequence[Own]) -> str | None:
     return None
 
 
-def _go_together(levers: Sequence[Lever], own: Sequence[Own]) -> tuple[str, ...]:
-    """All that gain something; of two that set the same key, the better one."""
+def _go_together(levers: Sequence[Lever], own: Sequence[Own], build: Build | None, gpus: int) -> tuple[str, ...]:
+    """All that gain something and save GPU-hours, on the GPUs of the run; of two that do not go together, the better.
+
+    What gains points and costs more GPU-hours than it saves is not worth it; goodputs of other GPUs do not compare.
+    """
     kept: list[Lever] = []
     for lever in levers:
-        if lever.gained > 0.0 and all(_why_apart(lever, other, own) is None for other in kept):
-            kept.append(lever)
+        gains = lever.gained > 0.0 and lever.worth > 0.0 and lever.gpus == gpus
+        if gains and all(_why_apart(lever, other, own) is None for other in kept):
+            kept += [lever] if not lever.own or _can_be_built([*kept, lever], own, build) else []
     return tuple(lever.key for lever in kept)
+
+
+def _can_be_built(levers: Sequence[Lever], own: Sequence[Own], build: Build | None) -> bool:
+    """Whether the spec takes these changes of the user's own at once: ``restart.total`` takes no phase beside it."""
+    keys = {lever.key for lever in levers}
+    indices = [index for index, one in enumerate(own) if one.key in keys]
+    if len(indices) < 2 or build is None:
+        return True
+    try:
+        build(indices)
+    except InputError:
+        return False
+    return True

@@ -1,5 +1,8 @@
 """The one thing to do first, in words."""
 
+from collections.abc import Sequence
+
+from ckptplan.plan.levers.catalogue import GOALS
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.units import format_time
 
@@ -7,13 +10,42 @@ WORTH_DOING = 0.0005  # of goodput: 0.05 points
 _COUNTLESS = 1e16  # from here on no one reads the digits
 
 
+def first_of(levers: Sequence[Lever]) -> Lever | None:
+    """The lever to do first: of those in hand the one that is worth most, with what would be worth more than it.
+
+    Where none is in hand, the best of the others, which says of itself that nobody can simply do it.
+    """
+    best = max(levers, key=lambda lever: lever.worth, default=None)
+    first = max((lever for lever in levers if lever.in_hand), key=lambda lever: lever.worth, default=best)
+    if best is None or first is None or best.in_hand or not best.worth > WORTH_DOING:
+        return first
+    more = "would gain" if first is best or not first.worth > WORTH_DOING else "would gain more,"
+    return first._replace(behind=f"{GOALS[best.key]} {more} {gain(best.gained).removeprefix('+')}")
+
+
 def do_first(lever: Lever | None) -> str:
     """``Do first: save asynchronously: +6.7 points, 2.1 million GPU-hours``; or that nothing is worth it."""
+    return _head(lever) if lever is None else _with_more(_head(lever), lever)
+
+
+def _head(lever: Lever | None) -> str:
     if lever is None:
         return "Do first: nothing; no lever applies to what the spec says"
+    if not lever.in_hand:
+        return "Do first: nothing; no lever that is in hand applies to what the spec says"
     if not lever.worth > WORTH_DOING:
-        return f"Do first: nothing; no lever gains more than 0.05 points (most: {lever.title}, {gain(lever.gained)})"
+        return f"Do first: nothing; no lever in hand gains more than 0.05 points (most: {lever.title}, {_most(lever)})"
     return f"Do first: {lever.title}: {worth_of(lever)}"
+
+
+def _most(lever: Lever) -> str:
+    """A gain that is paid for with more GPU-hours than it saves is no gain."""
+    cost = lever.gpu_hours_saved
+    return gain(lever.gained) if cost is None or cost >= 0.0 else worth_of(lever)
+
+
+def _with_more(text: str, lever: Lever) -> str:
+    return text if lever.behind is None else f"{text}; {lever.behind}"
 
 
 def worth_of(lever: Lever) -> str:
@@ -26,11 +58,11 @@ def worth_of(lever: Lever) -> str:
 
 def first_sentence(lever: Lever | None, goodput: float, work_s: float | None) -> str:
     """The same with the numbers before and after."""
-    text = do_first(lever)
-    if lever is None or not lever.worth > WORTH_DOING:
-        return text
+    if lever is None or not lever.in_hand or not lever.worth > WORTH_DOING:
+        return do_first(lever)
     run = "" if work_s is None else f", over {format_time(work_s)} of work"
-    return f"{text}{run} ({lever.change}; goodput {100 * goodput:.2f} % to {100 * lever.goodput:.2f} %)"
+    text = f"{_head(lever)}{run} ({lever.change}; goodput {100 * goodput:.2f} % to {100 * lever.goodput:.2f} %)"
+    return _with_more(text, lever)
 
 
 def gain(share: float) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.record import Levers, Overlap
 from ckptplan.plan.levers.wording import gain, large
-from ckptplan.render.numbers import percent, whole
-from ckptplan.render.plots.lettering import height, lettered, shortened, width
+from ckptplan.render.numbers import percent, quantity
+from ckptplan.render.plots.lettering import distinct, height, lettered, shortened, width, wrapped
 from ckptplan.render.plots.page import (
     EDGE,
     PAGE,
@@ -25,13 +25,16 @@ from ckptplan.render.plots.page import (
     write,
 )
 from ckptplan.render.plots.scales import grid, linear, plain
-from ckptplan.render.plots.style import SMALL, Look, Theme
+from ckptplan.render.plots.style import BODY, SMALL, Look, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _BAR = 0.44, 0.24  # height of a row, and of the bar in it [inch]
+_ROW, _BAR = 0.44, 0.24  # least height of a row, and of the bar in it [inch]
+_BETWEEN = 0.08  # rows of words [inch]
+_MOST_LINES = 4  # of a change
+_LEAST = 5e-6  # of goodput: what is printed as 0.001 points
 _NAME = 3.35  # most that a title takes [inch]
 _BELOW = 0.55  # for the axis [inch]
 _APART = 0.14
@@ -39,9 +42,9 @@ _PAIRS = 3  # that are named at most
 
 
 def tornado_figure(levers: Levers, theme: Theme) -> Figure:
-    """Points of goodput that each lever gains, the one to do first on top."""
+    """Points of goodput that each lever gains, the one that is worth most on top."""
     title = "What each change would gain"
-    now = f"goodput now {percent(levers.goodput)} on {whole(levers.gpus)} GPUs"
+    now = f"goodput now {percent(levers.goodput)} on {quantity(levers.gpus, 'GPU')}"
     blocks = heading(theme, levers.name, f"{title}, each at its own best interval; {now}")
     if levers.levers:
         keys = list(_keys(levers, theme))
@@ -52,7 +55,8 @@ def tornado_figure(levers: Levers, theme: Theme) -> Figure:
 
 def words(levers: Levers) -> str:
     """What the picture says, for those who do not see it."""
-    gains = [f"{lettered(one.title)}: {gain(one.gained)}." for one in levers.levers]
+    names = distinct([one.title for one in levers.levers], "change")
+    gains = [f"{names[one.title]}: {gain_text(one.gained)}." for one in levers.levers]
     return " ".join([f"{lettered(levers.first)}.", *gains, *_notes(levers)])
 
 
@@ -69,7 +73,15 @@ def _look(theme: Theme, *, gains: bool, own: bool) -> Look:
 
 
 def _notes(levers: Levers) -> Iterator[str]:
-    titles = {one.key: lettered(one.title) for one in levers.levers}
+    if any(_differs(one) for one in levers.levers):
+        yield (
+            "Ranked by what each gains at equal GPU-hours: GPUs that a change adds, such as nodes that stand by, are "
+            "paid for out of its gain. One that costs GPU-hours gains goodput, but less than its GPUs would do."
+            if any((one.gpu_hours_saved or 0.0) < 0.0 < one.gained for one in levers.levers)
+            else "Ranked by what each gains at equal GPU-hours: GPUs that a change adds are paid for out of its gain."
+        )
+    drawn = distinct([one.title for one in levers.levers], "change")
+    titles = {one.key: shortened(drawn[one.title], _NAME, SMALL) for one in levers.levers}
     for pair in _overlapping(levers.overlaps):
         one, other = titles.get(pair.first, pair.first), titles.get(pair.second, pair.second)
         yield (
@@ -86,48 +98,111 @@ def _overlapping(overlaps: Sequence[Overlap]) -> list[Overlap]:
     return sorted(gaining, key=lambda one: -one.overlap)[:_PAIRS]
 
 
-def _numbers(one: Lever) -> list[str]:
-    hours = "" if one.gpu_hours_saved is None else f"{large(one.gpu_hours_saved)} GPU-hours"
-    return [gain(one.gained), hours]
+def gain_text(share: float) -> str:
+    """Points that are gained; what is not nothing does not read as nothing."""
+    if share and abs(share) < _LEAST:
+        return "below 0.001 points" if share > 0.0 else "loses below 0.001 points"
+    return gain(share)
+
+
+def _hours(one: Lever) -> str:
+    if one.gpu_hours_saved is None or one.gpu_hours_saved == 0.0:
+        return ""
+    size = abs(one.gpu_hours_saved)
+    return f"{'saves' if one.gpu_hours_saved > 0.0 else 'costs'} {large(size) if size >= 0.01 else '< 0.01'} GPU-hours"
+
+
+def _under(one: Lever) -> list[str]:
+    """What is written under the points that are gained."""
+    return [text for text in (_hours(one), f"ranks by {gain_text(one.worth)}" if _differs(one) else "") if text]
+
+
+class _Words(NamedTuple):
+    """What is written left of a bar, line by line."""
+
+    titles: list[str]
+    changes: list[str]
+
+    @property
+    def height(self) -> float:
+        return len(self.titles) * height(BODY) + len(self.changes) * height(SMALL)
+
+
+def _words_of(levers: Levers) -> list[_Words]:
+    titles = distinct([one.title for one in levers.levers], "change")
+    return [
+        _Words(
+            _cut(list(wrapped(titles[one.title], _NAME)), 2, BODY),
+            _cut(list(wrapped(lettered(one.change), _NAME, SMALL)), _MOST_LINES, SMALL),
+        )
+        for one in levers.levers
+    ]
+
+
+def _cut(broken: list[str], most: int, size: float) -> list[str]:
+    """The first lines, the last with an ellipsis if some are left out."""
+    if len(broken) <= most:
+        return broken
+    return [*broken[: most - 1], shortened(f"{broken[most - 1]} {broken[most]}", _NAME, size)]
 
 
 def _rows(levers: Levers, theme: Theme) -> Block:
-    rows = levers.levers
+    rows, words_of = levers.levers, _words_of(levers)
     named = max(
-        max(width(shortened(lettered(one.title), _NAME)), width(shortened(lettered(one.change), _NAME, SMALL), SMALL))
+        max((width(text, size) for text in texts), default=0.0)
+        for one in words_of
+        for texts, size in ((one.titles, BODY), (one.changes, SMALL))
+    )
+    numbered = max(
+        max(width(gain_text(one.gained), bold=True), *(width(text, SMALL) for text in ("", *_under(one))))
         for one in rows
     )
-    numbered = max(width(text, bold=True) for one in rows for text in _numbers(one))
     left, right = EDGE + named + _APART, PAGE - EDGE - numbered - _APART
-    high = len(rows) * _ROW
+    lines_of = max(len(_under(one)) for one in rows)
+    each = max(_ROW, max(one.height for one in words_of) + _BETWEEN, height(BODY) + lines_of * height(SMALL) + _BETWEEN)
+    high = len(rows) * each
 
     def draw(figure: Figure, place: Rect) -> None:
         at = Rect(left, place.bottom + _BELOW, right - left, high)
-        _bars(axes(figure, at), rows, theme)
+        _bars(axes(figure, at), rows, theme, each)
         for number, one in enumerate(rows):
-            middle = at.bottom + high - (number + 0.5) * _ROW
-            shift = 0.5 * height(SMALL) if one.change else 0.0
-            write(figure, EDGE, middle + shift, shortened(lettered(one.title), _NAME), bold=False)
-            change = shortened(lettered(one.change), _NAME, SMALL)
-            write(figure, EDGE, middle - shift, change, size=SMALL, colour=theme.muted)
-            points, hours = _numbers(one)
-            shift = 0.5 * height(SMALL) if hours else 0.0
-            write(figure, PAGE - EDGE, middle + shift, points, align="right", bold=True)
-            write(figure, PAGE - EDGE, middle - shift, hours, size=SMALL, align="right", colour=theme.muted)
+            middle = at.bottom + high - (number + 0.5) * each
+            _write_words(figure, theme, words_of[number], middle)
+            _write_numbers(figure, theme, one, middle)
 
     return Block(high + _BELOW, draw)
 
 
-def _bars(axis_of: Axes, rows: Sequence[Lever], theme: Theme) -> None:
+def _write_words(figure: Figure, theme: Theme, found: _Words, middle: float) -> None:
+    y = middle + 0.5 * found.height
+    for texts, size, colour in ((found.titles, BODY, theme.text), (found.changes, SMALL, theme.muted)):
+        for text in texts:
+            write(figure, EDGE, y - 0.5 * height(size), text, size=size, colour=colour)
+            y -= height(size)
+
+
+def _write_numbers(figure: Figure, theme: Theme, one: Lever, middle: float) -> None:
+    y = middle + 0.5 * len(_under(one)) * height(SMALL)
+    write(figure, PAGE - EDGE, y, gain_text(one.gained), align="right", bold=True)
+    for place, text in enumerate(_under(one), start=1):
+        write(figure, PAGE - EDGE, y - place * height(SMALL), text, size=SMALL, align="right", colour=theme.muted)
+
+
+def _differs(one: Lever) -> bool:
+    """Whether it ranks by another number than the points that it gains."""
+    return abs(one.worth - one.gained) >= _LEAST
+
+
+def _bars(axis_of: Axes, rows: Sequence[Lever], theme: Theme, each: float) -> None:
     gains = [100.0 * one.gained for one in rows]
     for number, (one, value) in enumerate(zip(rows, gains, strict=True)):
         look = _look(theme, gains=one.gained >= 0.0, own=one.own)
-        (bar,) = axis_of.barh(number, value, height=_BAR / _ROW, facecolor=look.colour)
+        (bar,) = axis_of.barh(number, value, height=_BAR / each, facecolor=look.colour)
         bar.set(hatch=look.hatch, edgecolor=theme.background, linewidth=0.6, gid=f"lever:{lettered(one.key)}")
     axis_of.set_ylim(len(rows) - 0.5, -0.5)
     axis_of.set_yticks([])
-    low, high = min(*gains, 0.0), max(*gains, 0.0)
-    margin = 0.06 * (high - low) or 1.0
+    low, high = min(*gains, 0.0), max(*gains, 100.0 * _LEAST)
+    margin = 0.06 * (high - low)
     linear(axis_of, low - (margin if low < 0.0 else 0.0), high + margin, plain, vertical=False, most=4)
     axis_of.axvline(0.0, color=theme.muted, linewidth=1.0)
     grid(axis_of, theme, y=False)

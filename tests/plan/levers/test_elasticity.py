@@ -114,7 +114,7 @@ def test_signs_and_sums(name: str) -> None:
     gains = {"mtbf", "write_bandwidth", "read_bandwidth"}
     for key, one in found.items():
         assert (one.elasticity < 0.0) == (key in gains), one
-        assert one.points_for_10_percent == pytest.approx(
+        assert one.goodput_for_10_percent == pytest.approx(
             -0.1 * one.elasticity * (1.0 - levers_of(name).goodput), rel=0.05
         )
     phases = [one.elasticity for key, one in found.items() if key in factors.PHASES]

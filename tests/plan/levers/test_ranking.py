@@ -16,6 +16,7 @@ from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.outcome import outcome_of
 from ckptplan.plan.levers.own import Own
 from ckptplan.plan.levers.ranking import levers, notes_of_rounding
+from ckptplan.plan.levers.wording import WORTH_DOING
 from tests.plan.levers.shipped import ENTRIES, NAMES, lever, levers_of, pulled, scenario_of
 
 _OTHER_LAW = "failures.law={name: weibull, shape: 0.7}"
@@ -45,8 +46,14 @@ def test_coarse_steps_take_no_gain_away(name: str, step: str) -> None:
 def test_a_gain_that_rounding_takes_away_has_a_note() -> None:
     """What is typed may lose where the pattern of tiers, or a jump of recorded gaps, falls between two steps."""
     lost = Lever("k", "t", "c", "s", 1.0, 1, 0.9, gained=-1e-5, gained_before_steps=2e-5)
-    assert list(notes_of_rounding(lost)) == ["gains 0.002 points before whole steps, which take them away"]
-    assert list(notes_of_rounding(lost._replace(gained=1e-5))) == []
+    assert list(notes_of_rounding(lost, 5.0)) == [
+        "+0.002 points at the best interval, -0.001 points in whole steps of 5 s"
+    ]
+    assert list(notes_of_rounding(lost._replace(gained=1e-5), 5.0)) == []
+    long = lost._replace(gained=-0.2, gained_before_steps=0.0)
+    assert list(notes_of_rounding(long, 18_000.0)) == [
+        "0 points at the best interval, -20.0 points in whole steps of 5 h"
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -61,7 +68,10 @@ def test_the_first_lever_is_the_best(name: str) -> None:
             assert one.worth < one.gained
         else:
             assert one.worth == pytest.approx(one.gained, rel=1e-9, abs=1e-15)
-    assert made.levers[0].title in made.first
+    (first, *_) = [one for one in made.levers if one.in_hand]
+    doing = first.worth > WORTH_DOING
+    assert made.first.startswith(f"Do first: {first.title}: " if doing else "Do first: nothing; no lever in hand ")
+    assert ("halving the failure rate would gain " in made.first) == (first is not made.levers[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -204,7 +214,7 @@ def test_where_nothing_gains_it_is_said() -> None:
     """A run that loses next to nothing has nothing to do first."""
     sets = ["failures.interruptions.over=54000 d", "restart.total=1 s", "save[asynchronous].stall=10 ms"]
     made = levers(load("llama3-405b", sets=sets, environment={}).scenario)
-    assert made.first.startswith("Do first: nothing; no lever gains more than 0.05 points (most: ")
+    assert made.first.startswith("Do first: nothing; no lever in hand gains more than 0.05 points (most: ")
 
 
 def test_what_a_lever_breaks_is_warned_of() -> None:

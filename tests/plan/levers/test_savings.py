@@ -8,8 +8,8 @@ import pytest
 
 from ckptplan.cost.scenario import Training
 from ckptplan.plan.levers.lever import Lever
-from ckptplan.plan.levers.savings import with_savings, work_ratio
-from ckptplan.plan.levers.wording import do_first, first_sentence, gain, large
+from ckptplan.plan.levers.savings import with_savings
+from ckptplan.plan.levers.wording import do_first, first_of, first_sentence, gain, large
 from tests.plan.levers.shipped import scenario_of
 
 _LEVER = Lever("k", "halve the stall", "stall 60 s to 30 s", "synchronous", 900.0, 180, 0.9)
@@ -56,17 +56,6 @@ def test_a_run_that_never_ends_has_no_savings() -> None:
     assert (made.gained, made.gpu_hours_saved, made.money_saved) == (0.9, None, None)
 
 
-def test_other_gpus_do_the_same_work_in_another_time() -> None:
-    """Twice the GPUs take half the time, less where the throughput does not scale; given work is taken as it is."""
-    before = scenario_of("llama3-405b")
-    after = replace(before, cluster=replace(before.cluster, gpus=32768))
-    assert work_ratio(before, after) == 0.5
-    sublinear = replace(before, training=replace(before.training, scaling_exponent=0.9))
-    assert work_ratio(sublinear, replace(sublinear, cluster=after.cluster)) == pytest.approx(2.0**-0.9)
-    longer = replace(after, training=replace(after.training, duration_s=108 * 86_400.0))
-    assert work_ratio(before, longer) == 2.0
-
-
 def test_the_line_names_the_lever_and_what_it_saves() -> None:
     """Points, GPU-hours and money, each only where known."""
     one = _LEVER._replace(gained=0.067, worth=0.067)
@@ -84,10 +73,40 @@ def test_nothing_worth_doing_is_said() -> None:
     """At 0.05 points or less, and where no lever applies."""
     small = _LEVER._replace(gained=0.0003, worth=0.0003)
     assert do_first(small) == (
-        "Do first: nothing; no lever gains more than 0.05 points (most: halve the stall, +0.03 points)"
+        "Do first: nothing; no lever in hand gains more than 0.05 points (most: halve the stall, +0.03 points)"
     )
     assert do_first(None).startswith("Do first: nothing")
     assert first_sentence(small, 0.99, 1.0) == do_first(small)
+
+
+def test_what_nobody_can_simply_do_is_not_the_first_thing_to_do() -> None:
+    """The best lever in hand is, and what would gain more stands behind it; where that gains less it is not named."""
+    goal = Lever("failures", "halve the failure rate", "c", "s", 900.0, 1, 0.9, 0.034, worth=0.034, in_hand=False)
+    stall = _LEVER._replace(gained=0.02, worth=0.02)
+    first = first_of([goal, stall, stall._replace(key="other", worth=0.01)])
+    assert first is not None
+    assert first.key == "k"
+    assert do_first(first) == (
+        "Do first: halve the stall: +2.0 points; halving the failure rate would gain more, 3.4 points"
+    )
+    assert first_sentence(first, 0.88, None).endswith("90.00 %); halving the failure rate would gain more, 3.4 points")
+    assert first_of([goal, stall._replace(worth=0.05)]) == stall._replace(worth=0.05)
+    assert first_of([]) is None
+
+
+def test_where_only_the_failure_rate_is_left_nothing_is_in_hand() -> None:
+    """Also where what is in hand is not worth it; a goal that is not worth it either is not named."""
+    goal = Lever("failures", "halve the failure rate", "c", "s", 900.0, 1, 0.9, 0.034, worth=0.034, in_hand=False)
+    assert do_first(first_of([goal])) == (
+        "Do first: nothing; no lever that is in hand applies to what the spec says; halving the failure rate would "
+        "gain 3.4 points"
+    )
+    small = _LEVER._replace(gained=0.0003, worth=0.0003)
+    assert do_first(first_of([goal, small])) == (
+        "Do first: nothing; no lever in hand gains more than 0.05 points (most: halve the stall, +0.03 points); "
+        "halving the failure rate would gain 3.4 points"
+    )
+    assert "halving" not in do_first(first_of([goal._replace(gained=1e-5, worth=1e-5), small]))
 
 
 @pytest.mark.parametrize(

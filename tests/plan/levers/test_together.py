@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
 import pytest
 
-from ckptplan.cost.scenario import Restart
+from ckptplan.cost.scenario import Restart, Scenario
+from ckptplan.errors import InputError
+from ckptplan.load import load
 from ckptplan.plan.levers.outcome import goodputs_of, outcome_of
 from ckptplan.plan.levers.own import Own, clash
 from ckptplan.plan.levers.ranking import levers
@@ -96,3 +99,41 @@ def test_clashing_changes_are_listed_and_the_better_one_counts() -> None:
     assert "change 2" in made.together
     assert "change 1" not in made.together
     assert not any({one.first, one.second} == {"change 1", "change 2"} for one in made.overlaps)
+
+
+def test_what_costs_more_gpu_hours_than_it_saves_is_not_pulled_with_the_others() -> None:
+    """Nodes that stand by for a short replacement gain points on a small run and cost GPU-hours; a note says so."""
+    made = levers(load("lab-64", environment={}).scenario)
+    (spares,) = [one for one in made.levers if one.key == "spares"]
+    assert spares.gained > 0.0 > spares.worth
+    assert "spares" not in made.together
+    assert all(one.key in made.together for one in made.levers if one.worth > 0.0)
+    assert any("costs more GPU-hours than it saves" in note for note in spares.notes)
+
+
+def test_goodputs_of_other_gpus_are_not_added_up() -> None:
+    """A change of the GPUs is ranked, and is not among all that go together, though its goodput is higher."""
+    scenario = scenario_of("llama3-405b")
+    layout = replace(scenario.cluster.layout, data=64)
+    smaller = replace(scenario, cluster=replace(scenario.cluster, gpus=8192, layout=layout))
+    made = levers(scenario, own=[Own("change 1", "half", "", ("cluster.gpus",))], build=lambda _: smaller)
+    (one,) = [one for one in made.levers if one.own]
+    assert one.gained > 0.0
+    assert one.worth > 0.0
+    assert "change 1" not in made.together
+
+
+def test_changes_that_the_spec_does_not_take_at_once_spoil_nothing() -> None:
+    """The better of two that cannot be written together stays; the pair is listed with why."""
+    scenario = scenario_of("llama3-405b")
+    own = [Own("change 1", "one", "", ("restart.total",)), Own("change 2", "other", "", ("restart.load",))]
+
+    def build(indices: Sequence[int]) -> Scenario:
+        if len(indices) > 1:
+            raise InputError("a total and a phase")
+        return replace(scenario, restart=Restart(total_s=(300.0, 200.0)[indices[0]]))
+
+    made = levers(scenario, own=own, build=build)
+    assert [key for key in made.together if key.startswith("change")] == ["change 2"]
+    assert made.all_together is not None
+    assert [one.why for one in made.apart] == ["a total and a phase"]

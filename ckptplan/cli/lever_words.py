@@ -1,0 +1,110 @@
+"""What a change of ``ckptplan levers`` sets, in words: each value in force before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ckptplan.plan.levers.own import holds
+
+if TYPE_CHECKING:
+    from ckptplan.cost.scenario import Scenario
+    from ckptplan.spec.reading import Spec, Value
+
+_MOST = 20  # values that are named
+_LISTS = ("save", "storage.tiers", "failures.classes")
+_NAMED = 5  # entries of a list that are named
+_NOT = "not given"
+_PHASES = ("detect", "replace", "initialise", "load", "warm_up")
+
+
+def differing_keys(now: Spec, then: Spec) -> tuple[str, ...]:
+    """Keys whose values in force differ, those that only one of the specs has included."""
+    before, after = _values(now), _values(then)
+    return tuple(key for key in {**before, **after} if _told(before.get(key)) != _told(after.get(key)))
+
+
+def _values(spec: Spec) -> dict[str, Value]:
+    return {value.key: value for value in spec.values}
+
+
+def _told(value: Value | None) -> tuple[object, str | None]:
+    """What is compared: a value that is not there is that of a key that is not given."""
+    return (None, _NOT) if value is None else (value.si, value.text)
+
+
+def before_and_after(now: Spec, then: Spec, keys: Sequence[str]) -> str:
+    """Every value that the change makes another one; a sentence where nothing is changed, or nothing that matters."""
+    changed = differing_keys(now, then)
+    parts = list(_parts(now, then, changed, keys))
+    more = f" and {len(parts) - _MOST} more" if len(parts) > _MOST else ""
+    text = ", ".join(parts[:_MOST]) + more
+    if _bare(now.scenario) != _bare(then.scenario):
+        return text
+    if not changed and any(_is_given(key, _values(now)) for key in keys):
+        return f"no change: {', '.join(keys)} {'is' if len(keys) == 1 else 'are'} so already"
+    said = f"no goodput depends on {', '.join(keys)}"
+    return f"{text}; {said}" if text else said
+
+
+def _is_given(key: str, values: Iterable[str]) -> bool:
+    return any(holds(key, other) for other in values) or "[" in key
+
+
+def _bare(scenario: Scenario) -> Scenario:
+    """The run without what no goodput depends on."""
+    return replace(scenario, name="", retention=None, prediction=None)
+
+
+def _parts(now: Spec, then: Spec, changed: Sequence[str], keys: Sequence[str]) -> Iterator[str]:
+    replaced = [name for name in _LISTS if name in keys]
+    for name in replaced:
+        yield f"{name} replaced: {_entries(now, name)} by {_entries(then, name)}"
+    before, after = _values(now), _values(then)
+    total = _restart(now, then) if any(key.startswith("restart.") for key in changed) else None
+    if total is not None:
+        yield total
+    for key in changed:
+        is_told = any(holds(name, key) for name in replaced) or (total is not None and key.startswith("restart."))
+        if not is_told:
+            yield f"{key} {' to '.join(_pair(before.get(key), after.get(key)))}"
+
+
+def _pair(before: Value | None, after: Value | None) -> tuple[str, str]:
+    """Both values, with all their digits where fewer look alike."""
+    texts = [_NOT if value is None else value.text for value in (before, after)]
+    if before is not None and after is not None and texts[0] == texts[1]:
+        texts = [f"{value.si} {value.unit}".rstrip() for value in (before, after)]
+    return texts[0], texts[1]
+
+
+def _entries(spec: Spec, name: str) -> str:
+    """``2 (synchronous, asynchronous)``."""
+    scenario = spec.scenario
+    of = {
+        "save": scenario.saves,
+        "storage.tiers": scenario.storage.tiers,
+        "failures.classes": scenario.failures.classes,
+    }
+    names = [one.name for one in of[name]]
+    more = ", ..." if len(names) > _NAMED else ""
+    return f"{len(names)} ({', '.join(names[:_NAMED])}{more})" if names else "none"
+
+
+def _restart(now: Spec, then: Spec) -> str | None:
+    """The whole recovery where a total stands in for its phases, or they for it."""
+    from ckptplan.cost.restart import restart_cost
+    from ckptplan.units import format_time
+
+    if (now.scenario.restart.total_s is None) == (then.scenario.restart.total_s is None):
+        return None
+
+    def told(spec: Spec) -> str:
+        cost = restart_cost(spec.scenario)
+        if spec.scenario.restart.total_s is not None:
+            return f"restart.total {format_time(cost.total_s)}"
+        phases = ", ".join(f"{name} {format_time(cost.phases_s[name])}" for name in _PHASES if cost.phases_s.get(name))
+        return f"phases of the restart of {format_time(cost.total_s)} in all ({phases})"
+
+    return f"{told(now)} to {told(then)}"

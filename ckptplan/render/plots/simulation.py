@@ -10,15 +10,17 @@ from ckptplan.plan.distribution import Distribution
 from ckptplan.plan.simulation import Simulation
 from ckptplan.render.numbers import duration, seconds
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
-from ckptplan.render.plots.lettering import lettered
+from ckptplan.render.plots.lettering import lettered, shortened
 from ckptplan.render.plots.page import LEFT, PAGE, RIGHT, Block, Rect, axes, figure_of, footnotes, heading, lines, space
 from ckptplan.render.plots.scales import grid, linear, plain
-from ckptplan.render.plots.style import SMALL, Theme
+from ckptplan.render.plots.style import SMALL, Theme, paler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_NAME = 2.4  # most that a name takes in a sentence [inch]
 _HIGH, _BELOW = 2.8, 0.5  # of the axes, and under them [inch]
+_PALER = 0.65  # share of the background in the bars, on which lines must be seen
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
 
 
@@ -36,7 +38,8 @@ def simulation_figure(made: Simulation, theme: Theme) -> Figure:
             hint="simulate several runs: raise --runs, or add --resample to --replay",
         )
     title = "Distribution of the finishing time"
-    about = f"{title}: {made.runs:,} runs of {lettered(made.strategy)}, a save every {seconds(made.interval_s)}"
+    strategy = shortened(lettered(made.strategy), _NAME)
+    about = f"{title}: {made.runs:,} runs of {strategy}, a save every {seconds(made.interval_s)}"
     blocks = [
         *heading(theme, made.name, about),
         lines(["simulated runs in each bin"], size=SMALL, colour=theme.muted),
@@ -74,8 +77,9 @@ def _axes(made: Simulation, found: Distribution, theme: Theme) -> Block:
     def draw(figure: Figure, place: Rect) -> None:
         at = Rect(LEFT, place.bottom + _BELOW, inner, _HIGH)
         axis_of = axes(figure, at)
-        look = theme.series[0]
-        axis_of.stairs(found.runs, [edge / size for edge in found.edges_s], fill=True, color=look.colour, gid="runs")
+        colour, edges = theme.series[0].colour, [edge / size for edge in found.edges_s]
+        axis_of.stairs(found.runs, edges, fill=True, color=paler(colour, theme, _PALER), gid="runs")
+        axis_of.stairs(found.runs, edges, color=colour, linewidth=1.0)
         linear(axis_of, low / size, high / size, plain, vertical=False, most=7)
         linear(axis_of, 0.0, 1.05 * max(found.runs), plain, vertical=True, most=5)
         grid(axis_of, theme, x=False)

@@ -90,6 +90,15 @@ DARK = Theme(
 THEMES = MappingProxyType({theme.name: theme for theme in (LIGHT, DARK)})
 
 
+def paler(colour: str, theme: Theme, share: float) -> str:
+    """A colour with as much of the background in it; not seen through, so that lines behind it stay behind it."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    own, behind = to_rgb(colour), to_rgb(theme.background)
+    mixed = [(1.0 - share) * one + share * other for one, other in zip(own, behind, strict=True)]
+    return to_hex((mixed[0], mixed[1], mixed[2]))
+
+
 def _settings(theme: Theme) -> dict[str, Any]:
     return {
         "font.family": [FONT],

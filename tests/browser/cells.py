@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Open what is folded.
+UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
+
 # Every cell of every table, as people read it.
 TABLES = """
 [...document.querySelectorAll('table')].map(table => ({
@@ -51,4 +54,25 @@ BEYOND = """
   return box.width > 0
     && (box.right > document.documentElement.clientWidth + 0.5 || box.left < -0.5);
 }).map(element => element.tagName + ': ' + element.textContent.slice(0, 60))
+"""
+
+# Letters of pictures that are shown and reach beyond the box of their picture, which cuts them; and how many there are.
+CUT_LETTERS = """
+(() => {
+  const texts = [...document.querySelectorAll('svg text')].filter(one => one.checkVisibility());
+  const cut = texts.filter(one => {
+    const box = one.getBoundingClientRect(), around = one.ownerSVGElement.getBoundingClientRect();
+    return box.width > 0 && (box.left < around.left - 0.5 || box.right > around.right + 0.5
+      || box.top < around.top - 0.5 || box.bottom > around.bottom + 0.5);
+  });
+  return {all: texts.length, cut: cut.map(one => one.textContent)};
+})()
+"""
+
+# Boxes of tables that have to be scrolled, and whether each shows that it goes on.
+SCROLLED = """
+[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth).map(box => ({
+  caption: box.querySelector('caption').textContent,
+  hint: getComputedStyle(box).backgroundImage.includes('gradient'),
+}))
 """

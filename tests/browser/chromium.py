@@ -148,7 +148,7 @@ class Chromium:
     @contextmanager
     def tab(self, *, width: int = 1280, dark: bool = False, media: str = "") -> Iterator[Tab]:
         """A tab of its own context, closed afterwards."""
-        context = self.send("Target.createBrowserContext")["browserContextId"]
+        context, session = self.send("Target.createBrowserContext")["browserContextId"], None
         try:
             target = self.send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
             session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -157,7 +157,8 @@ class Chromium:
             yield tab
         finally:
             self.send("Target.disposeBrowserContext", browserContextId=context)
-            self._events.clear()
+            kept = [event for event in self._events if event.get("sessionId") not in {None, session}]
+            self._events = deque(kept)
 
 
 class Tab:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ckptplan.load import shipped_configs
-from tests.browser.cells import CONTRASTS, TABLES
+from tests.browser.cells import CONTRASTS, CUT_LETTERS, SCROLLED, TABLES, UNFOLD
 from tests.browser.chromium import Chromium
-from tests.browser.conftest import OPTIONS, Report
+from tests.browser.conftest import OPTIONS, Report, Shown
 from tests.cli.harness import ckptplan
 
 SAMPLES = ("llama3-405b", "spectrum-16384", "one_tier")
@@ -70,53 +70,80 @@ def test_it_works_without_scripts(browser: Chromium, report: Report) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_text_stands_out_from_its_ground(browser: Chromium, report: Report, name: str, dark: bool) -> None:
+def test_every_text_stands_out_from_its_ground(page: Shown, name: str, dark: bool) -> None:
     """Contrast of the computed colours is at least 4.5 to 1, with all that is folded opened."""
-    with browser.tab(dark=dark) as tab:
-        tab.open(report(name).as_uri())
-        tab.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-        found = tab.ask(CONTRASTS)
-        assert len(found) > 200
-        assert found[0][0] >= LEAST_CONTRAST, found[:5]
-        ground = tab.ask("getComputedStyle(document.body).backgroundColor")
-        assert (ground == "rgb(255, 255, 255)") is not dark
+    tab = page(name, dark=dark)
+    tab.ask(UNFOLD)
+    found = tab.ask(CONTRASTS)
+    assert len(found) > 200
+    assert found[0][0] >= LEAST_CONTRAST, found[:5]
+    ground = tab.ask("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") is not dark
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "tiers"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_letter_of_a_picture_is_cut(page: Shown, name: str, dark: bool, width: int) -> None:
+    """Each text of each picture lies within the box of its picture, which would hide what goes beyond."""
+    tab = page(name, dark=dark, width=width)
+    found = tab.ask(CUT_LETTERS)
+    assert found["all"] > 80
+    assert found["cut"] == []
+
+
+def test_a_letter_that_is_cut_is_found(browser: Chromium, report: Report) -> None:
+    """The check itself sees a text that is moved over an edge of its picture, whichever edge it is."""
+    with browser.tab() as tab:
+        tab.open(report("llama3-405b").as_uri())
+        for shift in ("-1000px, 0", "1000px, 0", "0, -1000px", "0, 1000px"):
+            tab.ask(f"document.querySelector('svg text').style.transform = 'translate({shift})'")
+            assert len(tab.ask(CUT_LETTERS)["cut"]) == 1, shift
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "tiers"])
+def test_a_table_that_is_cut_says_that_it_goes_on(page: Shown, name: str) -> None:
+    """On a wide window next to no table has to be scrolled; each that has to be has a shade at its edge."""
+    tab = page(name)
+    tab.ask(UNFOLD)
+    scrolled = tab.ask(SCROLLED)
+    assert {table["caption"] for table in scrolled} <= {"Each strategy by each method"}
+    tab.look(width=390)
+    on_a_phone = tab.ask(SCROLLED)
+    assert len(on_a_phone) > 5
+    assert all(table["hint"] for table in (*scrolled, *on_a_phone))
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, "tiers"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_the_page_never_scrolls_sideways(browser: Chromium, report: Report, name: str, width: int) -> None:
+def test_the_page_never_scrolls_sideways(page: Shown, name: str, width: int) -> None:
     """On a phone wide tables scroll inside their own box, however long a name is."""
     title = ("--title", "x" * 200) if name == "one_tier" else ()
-    with browser.tab(width=width) as tab:
-        tab.open(report(name, *title).as_uri())
-        tab.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-        assert tab.ask("document.documentElement.scrollWidth") == width
-        tab.ask("scrollTo(500, 0)")
-        assert tab.ask("scrollX") == 0
-        boxes = "[...document.querySelectorAll('.scroll')]"
-        assert tab.ask(f"{boxes}.every(box => box.getBoundingClientRect().right <= innerWidth)")
-        assert tab.ask(f"{boxes}.some(box => box.scrollWidth > box.clientWidth)") or width == 1280
+    tab = page(name, *title, width=width)
+    tab.ask(UNFOLD)
+    assert tab.ask("document.documentElement.scrollWidth") == width
+    tab.ask("scrollTo(500, 0)")
+    assert tab.ask("scrollX") == 0
+    boxes = "[...document.querySelectorAll('.scroll')]"
+    assert tab.ask(f"{boxes}.every(box => box.getBoundingClientRect().right <= innerWidth)")
+    assert tab.ask(f"{boxes}.some(box => box.scrollWidth > box.clientWidth)") or width == 1280
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_headings_are_in_order(browser: Chromium, report: Report, name: str) -> None:
+def test_headings_are_in_order(page: Shown, name: str) -> None:
     """One heading of the first level, and none that skips a level."""
-    with browser.tab() as tab:
-        tab.open(report(name).as_uri())
-        levels = [_property(node, "level") for node in tab.tree() if node["role"]["value"] == "heading"]
+    levels = [_property(node, "level") for node in page(name).tree() if node["role"]["value"] == "heading"]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_landmarks_tables_and_pictures_have_names(browser: Chromium, report: Report, name: str) -> None:
+def test_landmarks_tables_and_pictures_have_names(page: Shown, name: str) -> None:
     """What a screen reader lists: banner, navigation, main, footer, named tables with headers both ways."""
-    with browser.tab() as tab:
-        tab.open(report(name).as_uri())
-        nodes = tab.tree()
-        tables = tab.ask(TABLES)
-        assert tab.ask("document.documentElement.lang") == "en"
+    tab = page(name)
+    nodes, tables = tab.tree(), tab.ask(TABLES)
+    assert tab.ask("document.documentElement.lang") == "en"
     by_role: dict[str, list[str]] = {}
     for node in nodes:
         by_role.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
@@ -131,18 +158,16 @@ def test_landmarks_tables_and_pictures_have_names(browser: Chromium, report: Rep
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_pictures_are_of_the_theme_and_say_their_numbers(browser: Chromium, report: Report, dark: bool) -> None:
+def test_pictures_are_of_the_theme_and_say_their_numbers(page: Shown, dark: bool) -> None:
     """One of two themes is shown; its name and description state the best goodput."""
-    path = report("llama3-405b")
-    with browser.tab(dark=dark) as tab:
-        tab.open(path.as_uri())
-        shown = "[...document.querySelectorAll('svg')].filter(one => one.checkVisibility())"
-        assert tab.ask(f"{shown}.map(one => one.parentElement.className)") == [f"drawn on-{_theme(dark)}"] * 4
-        said = [
-            f"{node['name']['value']} {node.get('description', {}).get('value', '')}"
-            for node in tab.tree()
-            if node["role"]["value"] in {"image", "img", "graphics-document"}
-        ]
+    tab = page("llama3-405b", dark=dark)
+    shown = "[...document.querySelectorAll('svg')].filter(one => one.checkVisibility())"
+    assert tab.ask(f"{shown}.map(one => one.parentElement.className)") == [f"drawn on-{_theme(dark)}"] * 4
+    said = [
+        f"{node['name']['value']} {node.get('description', {}).get('value', '')}"
+        for node in tab.tree()
+        if node["role"]["value"] in {"image", "img", "graphics-document"}
+    ]
     assert len(said) == 4
     for text in said:
         assert any(letter.isdigit() for letter in text), text
@@ -153,16 +178,15 @@ def _theme(dark: bool) -> str:
     return "dark" if dark else "light"
 
 
-def test_every_cell_has_a_header_both_ways(browser: Chromium, report: Report) -> None:
+def test_every_cell_has_a_header_both_ways(page: Shown) -> None:
     """In the mark-up: a scope on each header, a caption on each table, a title on each column."""
-    with browser.tab() as tab:
-        tab.open(report("spectrum-16384").as_uri())
-        assert tab.ask("[...document.querySelectorAll('th')].every(one => ['col', 'row'].includes(one.scope))")
-        assert tab.ask("[...document.querySelectorAll('tbody tr')].every(row => row.cells[0].scope === 'row')")
-        assert all(table["caption"].strip() and all(table["heads"]) for table in tab.ask(TABLES))
-        assert tab.ask("new Set([...document.querySelectorAll('[id]')].map(one => one.id)).size") == tab.ask(
-            "document.querySelectorAll('[id]').length"
-        )
+    tab = page("spectrum-16384")
+    assert tab.ask("[...document.querySelectorAll('th')].every(one => ['col', 'row'].includes(one.scope))")
+    assert tab.ask("[...document.querySelectorAll('tbody tr')].every(row => row.cells[0].scope === 'row')")
+    assert all(table["caption"].strip() and all(table["heads"]) for table in tab.ask(TABLES))
+    assert tab.ask("new Set([...document.querySelectorAll('[id]')].map(one => one.id)).size") == tab.ask(
+        "document.querySelectorAll('[id]').length"
+    )
 
 
 def test_the_keyboard_finds_its_way(browser: Chromium, report: Report) -> None:
@@ -181,14 +205,12 @@ def test_the_keyboard_finds_its_way(browser: Chromium, report: Report) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama3-405b", "spectrum-16384", "one_tier"])
-def test_the_json_is_that_of_optimize(browser: Chromium, report: Report, name: str) -> None:
+def test_the_json_is_that_of_optimize(page: Shown, report: Report, name: str) -> None:
     """The browser parses the embedded document, and it is what the command prints, to the last digit."""
-    path = report(name)
-    with browser.tab() as tab:
-        tab.open(path.as_uri())
-        text = tab.ask("document.getElementById('ckptplan-optimize').textContent")
-        assert tab.ask("JSON.parse(document.getElementById('ckptplan-optimize').textContent).schema")
-    spec = name if name != "one_tier" else str(path.parent / "one_tier.yaml")
+    tab = page(name)
+    text = tab.ask("document.getElementById('ckptplan-optimize').textContent")
+    assert tab.ask("JSON.parse(document.getElementById('ckptplan-optimize').textContent).schema")
+    spec = name if name != "one_tier" else str(report(name).parent / "one_tier.yaml")
     assert json.loads(text) == json.loads(ckptplan("optimize", spec, *OPTIONS, "--format", "json").out)
 
 

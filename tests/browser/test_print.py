@@ -10,8 +10,7 @@ import pypdf
 import pytest
 
 from tests.browser.cells import BEYOND, TABLES
-from tests.browser.chromium import Chromium
-from tests.browser.conftest import Report
+from tests.browser.conftest import Shown
 
 # A4 less the margins of the style sheet, in CSS pixels.
 PAPER_PX = round((210 - 2 * 12) / 25.4 * 96)
@@ -24,14 +23,12 @@ def _packed(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_cell_of_every_table_is_on_paper(browser: Chromium, report: Report, name: str, dark: bool) -> None:
+def test_every_cell_of_every_table_is_on_paper(page: Shown, name: str) -> None:
     """Printed to PDF, each cell is found in its text and within the page, those of folded tables too."""
-    with browser.tab(dark=dark) as tab:
-        tab.open(report(name).as_uri())
-        tables, pdf = tab.ask(TABLES), pypdf.PdfReader(io.BytesIO(tab.pdf()))
+    tab = page(name)
+    tables, pdf = tab.ask(TABLES), pypdf.PdfReader(io.BytesIO(tab.pdf()))
     outside: list[str] = []
-    texts = [_text_within(page, outside) for page in pdf.pages]
+    texts = [_text_within(sheet, outside) for sheet in pdf.pages]
     printed = "".join(map(_packed, texts))
     assert outside == []
     for table in tables:
@@ -40,55 +37,75 @@ def test_every_cell_of_every_table_is_on_paper(browser: Chromium, report: Report
                 assert _packed(_as_drawn(cell)) in printed, (table["caption"], cell)
 
 
+@pytest.mark.parametrize("name", PRINTED)
+def test_who_prefers_dark_prints_the_same(page: Shown, name: str) -> None:
+    """Every drawing instruction of every page is that of a light screen, so that nothing else need be looked at."""
+    light, dark = (_drawn(page(name, dark=dark).pdf()) for dark in (False, True))
+    assert len(light) > 3
+    assert light == dark
+
+
+def _drawn(pdf: bytes) -> list[bytes]:
+    """The content of each page."""
+    return [sheet.get_contents().get_data() for sheet in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_no_page_is_nearly_empty(page: Shown, name: str) -> None:
+    """What made the report stands on the first page, not alone on the last; what is for machines is not printed."""
+    sheets = [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(page(name).pdf())).pages]
+    assert "Made by ckptplan" in sheets[0]
+    assert sum("Made by ckptplan" in sheet for sheet in sheets) == 1
+    assert "application/json" not in "".join(sheets)
+    assert min(len(_packed(sheet)) for sheet in sheets) > 200, [len(_packed(sheet)) for sheet in sheets]
+
+
 def _as_drawn(cell: str) -> str:
     """What is found again in a PDF: of letters from right to left, or without a font here, only what stands after."""
     return re.split(r"[^\x00-\x7f]", cell)[-1]
 
 
-def _text_within(page: pypdf.PageObject, outside: list[str]) -> str:
+def _text_within(sheet: pypdf.PageObject, outside: list[str]) -> str:
     """The text of a page; what begins beyond its edges goes to ``outside``."""
 
     def visit(text: str, of_user: list[float], of_text: list[float], *_: object) -> None:
         x = of_text[4] * of_user[0] + of_user[4]
-        if text.strip() and not 0 <= x <= float(page.mediabox.width):
+        if text.strip() and not 0 <= x <= float(sheet.mediabox.width):
             outside.append(text)
 
-    return page.extract_text(visitor_text=visit)
+    return sheet.extract_text(visitor_text=visit)
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_nothing_is_wider_than_the_paper(browser: Chromium, report: Report, name: str) -> None:
+def test_nothing_is_wider_than_the_paper(page: Shown, name: str) -> None:
     """As it is laid out for print, on the width of the paper, no element goes beyond its edge."""
-    with browser.tab(width=PAPER_PX, media="print") as tab:
-        tab.open(report(name).as_uri())
-        assert tab.ask(BEYOND) == []
-        assert tab.ask("document.documentElement.scrollWidth") == PAPER_PX
+    tab = page(name, width=PAPER_PX, media="print")
+    assert tab.ask(BEYOND) == []
+    assert tab.ask("document.documentElement.scrollWidth") == PAPER_PX
 
 
-def test_what_is_folded_is_printed(browser: Chromium, report: Report) -> None:
+def test_what_is_folded_is_printed(page: Shown) -> None:
     """A folded table is not seen on the screen, and is seen on paper."""
     visible = "[...document.querySelectorAll('details table')].map(one => one.checkVisibility())"
-    with browser.tab(width=PAPER_PX) as tab:
-        tab.open(report("llama3-405b").as_uri())
-        assert not any(tab.ask(visible))
-        tab.look(width=PAPER_PX, media="print")
-        assert all(tab.ask(visible))
+    tab = page("llama3-405b", width=PAPER_PX)
+    assert len(tab.ask(visible)) > 1
+    assert not any(tab.ask(visible))
+    tab.look(width=PAPER_PX, media="print")
+    assert all(tab.ask(visible))
 
 
-def test_a_table_that_spans_pages_has_its_head_on_each(browser: Chromium, report: Report) -> None:
+def test_a_table_that_spans_pages_has_its_head_on_each(page: Shown) -> None:
     """The heads of the inputs stand on every page that has some of them."""
-    with browser.tab() as tab:
-        tab.open(report("spectrum-16384").as_uri())
-        inputs = next(table for table in tab.ask(TABLES) if table["caption"].startswith("Given"))
-        pages = [_packed(page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(tab.pdf())).pages]
-    having = [page for page in pages if "spectrum-16384.yaml:" in page]
+    tab = page("spectrum-16384")
+    inputs = next(table for table in tab.ask(TABLES) if table["caption"].startswith("Given"))
+    sheets = [_packed(sheet.extract_text()) for sheet in pypdf.PdfReader(io.BytesIO(tab.pdf())).pages]
+    having = [sheet for sheet in sheets if "spectrum-16384.yaml:" in sheet]
     assert len(having) > 1
-    assert all(_packed("".join(inputs["heads"])) in page for page in having)
+    assert all(_packed("".join(inputs["heads"])) in sheet for sheet in having)
 
 
-def test_paper_is_white(browser: Chromium, report: Report) -> None:
+def test_paper_is_white(page: Shown) -> None:
     """Who prefers dark screens still prints on white."""
-    with browser.tab(dark=True, media="print") as tab:
-        tab.open(report("llama3-405b").as_uri())
-        assert tab.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert tab.ask("getComputedStyle(document.body).color") == "rgb(27, 36, 48)"
+    tab = page("llama3-405b", dark=True, media="print")
+    assert tab.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.ask("getComputedStyle(document.body).color") == "rgb(27, 36, 48)"

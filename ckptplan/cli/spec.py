@@ -141,6 +141,7 @@ def check(specs: SpecsArgument, set_: SetOption = None) -> None:
     """
     from ckptplan.cli.output import emit, warn
     from ckptplan.load import load
+    from ckptplan.spec.sweep_group import unknown_names_in
 
     problems: list[Problem] = []
     for name in specs:
@@ -150,6 +151,9 @@ def check(specs: SpecsArgument, set_: SetOption = None) -> None:
             problems += error.problems
             continue
         warn(loaded.warnings)
-        emit(f"{name}: ok\n", None)
+        unknown = unknown_names_in(loaded)
+        problems += unknown
+        if not unknown:
+            emit(f"{name}: ok\n", None)
     if problems:
         raise InputError(problems)

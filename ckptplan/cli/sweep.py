@@ -23,7 +23,7 @@ from ckptplan.cli.sweep_options import (
     SweepSpecsArgument,
     WorkersOption,
 )
-from ckptplan.errors import UsageError
+from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +83,16 @@ def sweep(
         _refuse_what_cannot_be_drawn(planned, picture)
     with tidy():
         tally = _carry_out(planned, format_, output, resume, executor, jobs, picture)
-    warn([*planned.notes, *tally.warnings()])
+    warn([*planned.notes, *tally.warnings(), *_unused(context, planned, executor)])
+
+
+def _unused(context: typer.Context, planned: Planned, executor: str) -> Iterator[str]:
+    """An engine that was named and had nothing to do."""
+    from ckptplan.cli.choices import typed
+    from ckptplan.cli.sweep_running import is_quick
+
+    if typed(context, "executor") and executor not in {"serial", "threads"} and is_quick(planned.study):
+        yield f"--executor {printable(executor)} is not used: all points are closed forms, evaluated in this process"
 
 
 def _refuse_usage(format_: SweepFormat, output: Path | None, resume: Path | None) -> None:

@@ -27,6 +27,19 @@ class EachRow(StrEnum):
     METHOD = "method"
 
 
+def _listed(show: str | None) -> str | None:
+    """``--show list`` prints the columns, and ends there."""
+    from ckptplan.sweep.titles import LISTED
+
+    if show != LISTED:
+        return show
+    from ckptplan.cli.output import emit, screen_for
+    from ckptplan.render.sweep_names import columns_listed
+
+    emit(columns_listed(screen_for(None)), None)
+    raise typer.Exit
+
+
 SweepSpecsArgument = Annotated[
     list[str],
     typer.Argument(metavar="SPEC...", help="Specs, or files with only a sweep: group, or - for standard input."),
@@ -42,7 +55,13 @@ OverOption = Annotated[
 ]
 ShowOption = Annotated[
     str | None,
-    typer.Option(metavar="COLUMNS", help="Columns, by commas: e.g. interval_s,goodput_typed; or shares, run."),
+    typer.Option(
+        metavar="COLUMNS",
+        callback=_listed,
+        is_eager=True,
+        help="Columns, by commas: names, titles of tables, or the groups shares, run, simulated. --show list prints "
+        "them all.",
+    ),
 ]
 EachOption = Annotated[
     EachRow | None,
@@ -69,8 +88,8 @@ ExecutorOption = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Where simulated and other slow points run: processes, dask (a local cluster), or dask://host:port. "
-        "Closed forms stay in this process.",
+        help="Where simulated and other slow points run: processes, dask (a local cluster), dask://host:port, threads "
+        "or serial. Closed forms stay in this process.",
     ),
 ]
 ResumeOption = Annotated[

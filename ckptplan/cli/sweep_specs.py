@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,8 @@ from ckptplan.spec.axes import WrittenAxis
 from ckptplan.spec.reading import Spec
 from ckptplan.spec.sweep_group import Asked, Names, asked_in
 from ckptplan.spec.sweep_members import read_member
+
+_MOST_NAMED = 3  # specs in one message
 
 
 class Text(NamedTuple):
@@ -87,10 +90,23 @@ def _named(specs: Names, study: Text, problems: list[Problem]) -> list[Text]:
     found = []
     for name, place in zip(specs.names, specs.places, strict=True):
         try:
-            found.append(_beside(name, study.folder))
+            text = _beside(name, study.folder)
+            _refuse_studies(text, study)
+            found.append(text)
         except InputError as error:
             problems += [_at(problem, place) for problem in error.problems]
     return found
+
+
+def _refuse_studies(text: Text, study: Text) -> None:
+    """A study names specs: neither itself nor another study."""
+    with suppress(OSError):
+        if study.path and text.path and Path(text.path).samefile(study.path):
+            raise InputError(f"{printable(text.file)} names itself", hint="name specs; this file only asks for a sweep")
+    if asked_in(text.data, text.file)[1]:
+        raise InputError(
+            f"{printable(text.file)} asks for a sweep of other specs, and is none itself", hint="name those specs here"
+        )
 
 
 def _beside(name: str, folder: Path) -> Text:
@@ -126,15 +142,28 @@ def read_all(
         With the faults of all of them.
     """
     found: list[tuple[Spec, tuple[str, ...]]] = []
-    problems: list[Problem] = []
-
+    problems: dict[Problem, list[str]] = {}
     for text in texts:
         files = FilesBeside(text.folder)
         try:
             spec, keys = read_member(text.data, text.file, axes, sets=sets, environment=os.environ, files=files)
             found.append((replace(spec, named=tuple(map(str, files.read))), keys))
         except InputError as error:
-            problems += error.problems
+            for problem in dict.fromkeys(error.problems):
+                problems.setdefault(problem, []).append(text.file)
     if problems:
-        raise InputError(list(dict.fromkeys(problems)))
+        raise InputError([in_files(problem, files, len(texts)) for problem, files in problems.items()])
     return found
+
+
+def in_files(problem: Problem, files: Sequence[str], specs: int) -> Problem:
+    """What is said of an option, with the specs of which it is said, where there are others."""
+    of_file = problem.place is not None and problem.place.file in files
+    names = list(dict.fromkeys(files))
+    if of_file or specs == 1:
+        return problem
+    if len(files) == specs:
+        return replace(problem, message=f"{problem.message} (in every spec)")
+    listed = ", ".join(printable(name) for name in names[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return replace(problem, message=f"{problem.message} (in {listed}{more})")

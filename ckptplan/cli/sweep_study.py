@@ -6,24 +6,22 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ckptplan.cli.choices import finite, methods_named, one_of, with_strategies
-from ckptplan.cli.sweep_specs import Found, found_in, read_all
-from ckptplan.errors import InputError, Place, Problem, UsageError
+from ckptplan.cli.sweep_specs import Found, found_in, in_files, read_all
+from ckptplan.cost.scenario import Scenario
+from ckptplan.errors import InputError, Problem, UsageError, printable
 from ckptplan.render.sweep_columns import ALWAYS
 from ckptplan.spec.axes import WrittenAxis, axes_from_flags, refuse_repeated, refuse_too_many
 from ckptplan.spec.reading import Spec
-from ckptplan.spec.sweep_group import Asked, Names
+from ckptplan.spec.sweep_group import Asked, unknown_names
 from ckptplan.spec.sweep_members import Rebuilt
 from ckptplan.sweep.evaluation import check
-from ckptplan.sweep.measures import MEASURES, default_columns
+from ckptplan.sweep.measures import default_columns
 from ckptplan.sweep.study import Each, Member, Study
+from ckptplan.sweep.titles import columns_of, meant_by
 
-GROUPS = {
-    "shares": ("save_fraction", "rework_fraction", "restart_fraction", "slow_fraction", "waiting_fraction"),
-    "run": ("expected_s", "sd_s", "p5_s", "p50_s", "p95_s", "failures", "saves"),
-    "simulated": ("simulated_goodput", "simulated_goodput_error", "simulated_wall_s", "simulated_p95_s"),
-}
 _MONEY = ("money", "money_lost", "lost_money")
 _LEAST_SHOWN = "goodput_typed"
+_MOST_TOLD = 3  # specs in one message
 
 
 class Options(NamedTuple):
@@ -82,6 +80,7 @@ def _study(found: Found, axes: Sequence[WrittenAxis], options: Options) -> Plann
     price = asked.gpu_hour_price if options.price is None else options.price
     runs = (asked.runs if options.runs is None else options.runs) or 0
     each = Each(options.each or asked.each or Each.POINT)
+    _refuse_unknown_names(asked, options)
     columns = _columns(asked, options, each, runs=runs, priced=price is not None)
     problems: list[Problem] = []
     refuse_too_many([axis.axis for axis in axes], len(found.texts), problems)
@@ -89,14 +88,15 @@ def _study(found: Found, axes: Sequence[WrittenAxis], options: Options) -> Plann
         raise InputError(problems)
     methods = _methods(asked, options)
     read = read_all(found.texts, axes, options.sets)
-    keys = read[0][1]
-    refuse_repeated(((key, axis.place) for key, axis in zip(keys, axes, strict=True)), problems)
+    for _, keys in read:
+        refuse_repeated(((key, axis.place) for key, axis in zip(keys, axes, strict=True)), problems)
     if problems:
-        raise InputError(problems)
+        raise InputError(list(dict.fromkeys(problems)))
+    kept, left_out = _wanted(read, _strategies(asked, options), "--strategy" if options.strategies else "strategies")
     hidden = tuple(name for name in ALWAYS if name not in columns)
     study = Study(
-        members=_members(read, keys, _strategies(asked, options)),
-        axes=tuple(axis.axis._replace(key=key) for axis, key in zip(axes, keys, strict=True)),
+        members=_members(kept, [axis.axis.key for axis in axes]),
+        axes=tuple(axis.axis for axis in axes),
         columns=(*columns, *hidden),
         each=each,
         methods=methods,
@@ -106,10 +106,26 @@ def _study(found: Found, axes: Sequence[WrittenAxis], options: Options) -> Plann
     )
     check(study)
     specs = tuple(spec for spec, _ in read)
-    notes = [*found.notes, *(note for axis in axes for note in axis.notes)]
+    notes = [*found.notes, *(note for axis in axes for note in axis.notes), *left_out]
     inputs = tuple(dict.fromkeys((*found.files, *(name for spec in specs for name in spec.named))))
-    warnings = [warning for spec in specs for warning in spec.warnings]
-    return Planned(study, specs, hidden, inputs, (*notes, *warnings))
+    return Planned(study, specs, hidden, inputs, (*notes, *_warnings(specs)))
+
+
+def _warnings(specs: Sequence[Spec]) -> list[Problem]:
+    """Those of all specs; one of an option is said once, with the specs that it is about."""
+    files: dict[Problem, list[str]] = {}
+    for spec in specs:
+        for warning in dict.fromkeys(spec.warnings):
+            files.setdefault(warning, []).append(spec.file)
+    return [in_files(warning, of, len(specs)) for warning, of in files.items()]
+
+
+def _refuse_unknown_names(asked: Asked, options: Options) -> None:
+    """Names in the file, where no option stands for them."""
+    show = asked.show if options.show is None else None
+    problems = list(unknown_names(asked._replace(show=show, methods=None if options.methods else asked.methods)))
+    if problems:
+        raise InputError(problems)
 
 
 def _refuse_set_axes(axes: Sequence[WrittenAxis], sets: Sequence[str]) -> None:
@@ -127,14 +143,49 @@ def _together(of_file: Sequence[WrittenAxis], flags: Sequence[WrittenAxis]) -> t
     return tuple(by_key.values())
 
 
-def _members(
-    read: Sequence[tuple[Spec, tuple[str, ...]]], keys: Sequence[str], strategies: Sequence[str] | None
-) -> tuple[Member, ...]:
-    names = [spec.scenario.name for spec, _ in read]
+def _wanted(
+    read: Sequence[tuple[Spec, tuple[str, ...]]], names: Sequence[str] | None, said: str
+) -> tuple[list[tuple[Spec, Scenario, tuple[str, ...]]], list[str]]:
+    """Each spec with its scenario of those of the strategies asked for that it has; one without any is left out."""
+    if not names:
+        return [(spec, spec.scenario, keys) for spec, keys in read], []
+    ways = [_ways(spec.scenario) for spec, _ in read]
+    _refuse_unknown_strategies(said, names, [(spec.file, has) for (spec, _), has in zip(read, ways, strict=True)])
+    kept, notes = [], []
+    for (spec, keys), has in zip(read, ways, strict=True):
+        own = [name for name in names if name in has]
+        if own:
+            kept.append((spec, with_strategies(spec.scenario, own), keys))
+        else:
+            notes.append(f"{printable(spec.file)} is left out: it has {printable(_listed(has))} only")
+    return kept, notes
+
+
+def _ways(scenario: Scenario) -> tuple[str, ...]:
+    from ckptplan.plan.chosen import ways_of_saving
+
+    # Without tiers the names are known before any cost is.
+    return ways_of_saving(scenario) if scenario.storage.tiers else tuple(save.name for save in scenario.saves)
+
+
+def _refuse_unknown_strategies(said: str, names: Sequence[str], ways: Sequence[tuple[str, Sequence[str]]]) -> None:
+    every = tuple(dict.fromkeys(name for _, has in ways for name in has))
+    for name in names:
+        if name not in every and len(ways) > 1:
+            told = "; ".join(f"{file} has {_listed(has)}" for file, has in ways[:_MOST_TOLD])
+            raise UsageError(f"{said} {printable(name)}: no spec has it", hint=printable(told))
+        one_of(name, every, said)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _members(read: Sequence[tuple[Spec, Scenario, tuple[str, ...]]], keys: Sequence[str]) -> tuple[Member, ...]:
+    names = [scenario.name for _, scenario, _ in read]
     members: list[Member] = []
-    for spec, own in read:
-        scenario = with_strategies(spec.scenario, strategies)
-        rebuilt = Rebuilt(spec, tuple(zip(keys, own, strict=True)), (scenario.strategies or ()) if strategies else ())
+    for spec, scenario, own in read:
+        rebuilt = Rebuilt(spec, tuple(zip(keys, own, strict=True)), scenario.strategies or ())
         name = f"{scenario.name} ({spec.file})" if names.count(scenario.name) > 1 else scenario.name
         while any(name == member.name for member in members):  # the same file twice
             name += " again"
@@ -149,27 +200,18 @@ def _strategies(asked: Asked, options: Options) -> Sequence[str] | None:
 
 
 def _methods(asked: Asked, options: Options) -> tuple[str, ...] | None:
-    if options.methods or asked.methods is None:
-        return methods_named(options.methods)
-    return methods_named(_checked(asked.methods, _method_names(), "sweep.methods"))
-
-
-def _method_names() -> tuple[str, ...]:
-    from ckptplan.plan import METHOD_NAMES
-
-    return METHOD_NAMES
+    return methods_named(options.methods or (None if asked.methods is None else asked.methods.names))
 
 
 def _columns(asked: Asked, options: Options, each: Each, *, runs: int, priced: bool) -> tuple[str, ...]:
     """The columns to show."""
-    valid = (*MEASURES, *GROUPS)
     if options.show is not None:
         words = [word.strip() for word in options.show.split(",") if word.strip()]
         if not words:
             raise UsageError("--show names no column", hint=f"for example --show interval_s,{_LEAST_SHOWN}")
-        names = _spread(one_of(word, valid, "--show") for word in words)
+        names = _spread(words)
     elif asked.show is not None:
-        names = _spread(_checked(asked.show, valid, "sweep.show"))
+        names = _spread(asked.show.names)
     else:
         names = default_columns(each, simulated=runs > 0)
         names = (*names[:-1], "money_lost", names[-1]) if priced else names
@@ -181,23 +223,10 @@ def _columns(asked: Asked, options: Options, each: Each, *, runs: int, priced: b
 
 
 def _spread(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for word in words for name in GROUPS.get(word, (word,))))
-
-
-def _checked(names: Names, valid: Sequence[str], key: str) -> tuple[str, ...]:
-    """Names that a file lists, if they are known."""
-    problems = []
-    for name, place in zip(names.names, names.places, strict=True):
-        try:
-            one_of(name, valid, key)
-        except UsageError as error:
-            problems.append(_unknown(error, place, key, name))
-    if problems:
-        raise InputError(problems)
-    return names.names
-
-
-def _unknown(error: UsageError, place: Place, key: str, name: str) -> Problem:
-    from ckptplan.spec.hints import shown
-
-    return Problem(f"{shown(name)} is not known", place, key, error.problems[0].hint)
+    found: list[str] = []
+    for word in words:
+        columns = columns_of(word)
+        if not columns:
+            raise UsageError(f"--show {printable(word)}: not known", hint=meant_by(word))
+        found += columns
+    return tuple(dict.fromkeys(found))

@@ -13,6 +13,7 @@ from ckptplan.render.numbers import hundredths, percent, seconds, whole
 from ckptplan.sweep.columns import Column, Labels
 from ckptplan.sweep.measures import MEASURES, Measure
 from ckptplan.sweep.study import GPUS, INTERVAL, Axis, Study
+from ckptplan.sweep.titles import title_of
 from ckptplan.units import format_count, format_size, format_time
 
 SPEC = "spec"
@@ -22,26 +23,7 @@ ALWAYS = (GOODPUT, STATUS)  # worked out for the summary, whether they are shown
 
 _SUFFIX = {"s": "_s", "bytes": "_bytes", "bytes/s": "_bytes_per_s", "W": "_w"}
 _OF_INTERVAL = "given_interval_s"  # interval_s is the one in force
-_TITLES = {
-    GPUS: "GPUs",
-    INTERVAL: "given interval",
-    "gpus": "GPUs",
-    "mtbf_s": "MTBF",
-    "restart_total_s": "restart",
-    "effective_stall_s": "effective",
-    "asked_interval_s": "asked",
-    "interval_floor_s": "floor",
-    "interval_steps": "steps",
-    "typed_interval_s": "typed",
-    "goodput_typed": "goodput %",
-    "goodput": "account %",
-    "goodput_exact": "exact %",
-    "goodput_steps": "of steps %",
-    "useful_gpus": "useful GPUs",
-    "lost_gpu_hours": "lost GPU-hours",
-    "gpu_hours": "GPU-hours",
-    "gpu_hours_lost": "GPU-hours lost",
-}
+_TITLES_OF_AXES = {GPUS: "GPUs", INTERVAL: "given interval"}
 _INTERVALS = ("stall_s", "flush_s", "effective_stall_s", "typed_interval_s", "interval_s", "asked_interval_s")
 
 
@@ -81,15 +63,13 @@ def header_of(axis: Axis) -> str:
 def _of_axis(axis: Axis) -> Shown:
     about = "Given interval: work between two saves." if axis.key == INTERVAL else f"Value of {axis.key}."
     is_whole = all(isinstance(value, int) for value in axis.values)
-    title = printable(_TITLES.get(axis.key, axis.key))
+    title = printable(_TITLES_OF_AXES.get(axis.key, axis.key))
     return Shown(axis.key, header_of(axis), title, axis.unit, about, axis=axis, whole=is_whole)
 
 
 def _of_measure(measure: Measure) -> Shown:
     name = measure.name
-    plain = name.removesuffix("_fraction").removesuffix("_s").replace("_", " ")
-    title = _TITLES.get(name, f"{plain} %" if measure.unit == "1" else plain)
-    return Shown(name, name, title, measure.unit, measure.about, measure.text, whole=measure.whole)
+    return Shown(name, name, title_of(name), measure.unit, measure.about, measure.text, whole=measure.whole)
 
 
 def cells(shown: Shown, column: Column) -> list[str]:

@@ -98,13 +98,35 @@ def _axis(
     parts = list(_written(node, entry, path[-1], label, problems))
     if len(problems) > before:
         return None
-    values, texts, dropped = _distinct(parts, entry.form)
-    if len(values) > MOST_VALUES:
+    written, units, repeated = _distinct(parts)
+    if len(written) > MOST_VALUES:
         problems.append(Problem(f"more than {MOST_VALUES:,} values", place, label, "write a shorter list"))
         return None
-    notes = (f"{label}: {dropped:,} values stand twice (whole numbers are rounded), and count once",) if dropped else ()
-    axis = Axis(key, values, texts, UNIT_OF_FORM.get(entry.form, ""))
-    return WrittenAxis(path, axis, place, notes)
+    texts = AxisTexts(written, units, entry.form)
+    axis = Axis(_in_brackets(path), tuple(written), texts, UNIT_OF_FORM.get(entry.form, ""))
+    return WrittenAxis(path, axis, place, tuple(_repetition(label, parts, repeated, entry.form)))
+
+
+def _in_brackets(path: tuple[str, ...]) -> str:
+    """The key with entries of lists in brackets, by number or by name as written: ``save[blocking].stall``."""
+    text = ""
+    entry: Entry = SPEC
+    for part in path:
+        if isinstance(entry, Many):
+            text, entry = f"{text}[{part}]", entry.item
+        else:
+            text = f"{text}.{part}".lstrip(".")
+            entry = entry.keys[part] if isinstance(entry, Group) and part in entry.keys else entry
+    return text
+
+
+def _repetition(label: str, parts: Sequence[Written], repeated: int, form: str) -> Iterator[str]:
+    """What to say of values that are there already."""
+    if repeated:
+        given = sum(len(part.values) for part in parts)
+        rounded = form == "integer" and any(part.is_range for part in parts)
+        values = f"{repeated:,} of {given:,} values {'repeats another' if repeated == 1 else 'repeat others'}"
+        yield f"{label}: {values}{' once rounded to whole numbers' if rounded else ''}, and the first alone counts"
 
 
 def _numeric(path: tuple[str, ...], label: str, place: Place, problems: list[Problem]) -> Key | None:
@@ -202,13 +224,13 @@ def _items(
             problems.append(Problem(f"{what(item)} where a value belongs", item.place, label, f"write {key.example}"))
 
 
-def _distinct(parts: Sequence[Written], form: str) -> tuple[tuple[float | int, ...], AxisTexts, int]:
-    """Values in their order, each once, their texts, and how many stood twice."""
-    texts: dict[float | int, str | None] = {}
+def _distinct(parts: Sequence[Written]) -> tuple[dict[float | int, str | None], list[str], int]:
+    """Values in their order, each once and with the unit that it was typed in, all these units, and repetitions."""
+    written: dict[float | int, str | None] = {}
     given = 0
     for part in parts:
         given += len(part.values)
-        has_unit = part.text is not None and form in UNIT_OF_FORM
+        ends = {part.values[0]: part.units[0], part.values[-1]: part.units[1]}
         for value in part.values:
-            texts.setdefault(value, part.text if has_unit else None)
-    return tuple(texts), AxisTexts(texts, form), given - len(texts)
+            written.setdefault(value, ends.get(value))
+    return written, [unit for part in parts for unit in part.units], given - len(written)

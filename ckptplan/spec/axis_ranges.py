@@ -23,10 +23,15 @@ _LONGEST = 200  # characters; a longer text is no range, and is not searched
 
 
 class Written(NamedTuple):
-    """Some values of an axis; ``text`` is as the user wrote it where it is one value, else None."""
+    """Some values of an axis; the first and the last were typed in ``units``, and those between are of a range."""
 
     values: tuple[float | int, ...]
-    text: str | None = None
+    units: tuple[str, str] = ("", "")
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is one: then it has two values at least."""
+        return len(self.values) > 1
 
 
 def split_list(text: str) -> Iterator[str]:
@@ -55,13 +60,23 @@ def values_of(text: str, read: Read, *, whole: bool) -> Written:
     if not text:
         raise UnitError("a value is missing", "write for example 1024,2048, or 1024..131072:log:8")
     if _SIGN not in text:
-        return Written((read(text),), " ".join(text.split()))
-    low, high, logarithmic, count = _parts(text, read)
+        return Written((read(text),), (_unit(text), _unit(text)))
+    ends, logarithmic, count = _parts(text)
+    low, high = map(read, ends)
+    if not low < high:
+        raise UnitError(f"{shown(text)}: the first value is not below the second", "write the lower one first")
+    if logarithmic and low == 0:
+        raise UnitError(f"{shown(text)}: a logarithmic range cannot begin at zero", "write lin, or begin above zero")
     values = _geometric(low, high, count) if logarithmic else _linear(low, high, count)
-    return Written(tuple(round(value) for value in values) if whole else values)
+    return Written(tuple(round(value) for value in values) if whole else values, (_unit(ends[0]), _unit(ends[1])))
 
 
-def _parts(text: str, read: Read) -> tuple[float, float, bool, int]:
+def _unit(text: str) -> str:
+    """What stands behind a number, without blanks around its stroke."""
+    return re.sub(r"\s*/\s*", "/", text[_end_of_number(text) :].strip())
+
+
+def _parts(text: str) -> tuple[tuple[str, str], bool, int]:
     if len(text) > _LONGEST:
         raise UnitError(f"{shown(text)} is not a range", _MEANT)
     first, _, rest = text.partition(_SIGN)
@@ -73,12 +88,7 @@ def _parts(text: str, read: Read) -> tuple[float, float, bool, int]:
     count = _count(options[-1] if options else "", text)
     if _BARE_NUMBER.fullmatch(first):
         first = f"{first} {second[_end_of_number(second) :]}".strip()  # "40 .. 90 s": the unit stands behind both
-    low, high = read(first), read(second)
-    if not low < high:
-        raise UnitError(f"{shown(text)}: the first value is not below the second", "write the lower one first")
-    if logarithmic and low == 0:
-        raise UnitError(f"{shown(text)}: a logarithmic range cannot begin at zero", "write lin, or begin above zero")
-    return low, high, logarithmic, count
+    return (first, second), logarithmic, count
 
 
 def _end_of_number(text: str) -> int:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ckptplan.errors import InputError, Place, Problem
 from ckptplan.spec.axes import WrittenAxis, axes_from_group, refuse_repeated, refuse_too_many
 from ckptplan.spec.document import parse, read_text
 from ckptplan.spec.fields import Fields, read_group
+from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.schema_sweep import SWEEP
 from ckptplan.spec.tree import ListNode, MapNode, ScalarNode
+
+if TYPE_CHECKING:
+    from ckptplan.spec.reading import Spec
 
 _GROUP = "sweep"
 _BESIDE = frozenset({_GROUP, "name"})  # what a file of a study may hold
@@ -61,6 +67,8 @@ def asked_in(data: bytes, file: str) -> tuple[Asked | None, bool]:
         hint = "write sweep: {over: {cluster.gpus: [1024, 2048]}}"
         fields.fault(_GROUP, "a group of keys belongs here", hint, node.place)
     alone = is_study(root)
+    if alone and not isinstance(node, MapNode):
+        raise InputError([*problems, *fields.problems])  # what else is missing follows from that
     asked = take_sweep(fields, alone=alone)
     if alone and (problems or fields.problems):
         raise InputError([*problems, *fields.problems])
@@ -96,6 +104,41 @@ def take_sweep(fields: Fields, *, alone: bool) -> Asked:
         _plain(fields, "seed"),
         specs,
     )
+
+
+def unknown_names(asked: Asked, strategies: Sequence[str] | None = None) -> Iterator[Problem]:
+    """Names of columns, methods and, where ``strategies`` says which there are, strategies, that are not known."""
+    from ckptplan.interval.methods import METHODS
+    from ckptplan.sweep.titles import columns_of, meant_by
+
+    for name, place in _placed(asked.show):
+        if not columns_of(name):
+            yield Problem(f"{shown(name)} is no column", place, f"{_GROUP}.show", meant_by(name))
+    yield from _unlisted(asked.methods, tuple(METHODS), "methods")
+    if strategies is not None:
+        yield from _unlisted(asked.strategies, strategies, "strategies")
+
+
+def unknown_names_in(spec: Spec) -> list[Problem]:
+    """Those of the sweep group of a spec that was read; commands that do not sweep need not know them."""
+    if spec._fields is None or _GROUP not in spec._fields.groups:
+        return []
+    from ckptplan.plan.chosen import ways_of_saving
+
+    asked = take_sweep(replace(spec._fields, problems=[], faulty=set()), alone=False)
+    return list(unknown_names(asked, ways_of_saving(spec.scenario)))
+
+
+def _placed(names: Names | None) -> Iterator[tuple[str, Place]]:
+    return iter(()) if names is None else zip(names.names, names.places, strict=True)
+
+
+def _unlisted(names: Names | None, valid: Sequence[str], key: str) -> Iterator[Problem]:
+    for name, place in _placed(names):
+        if name not in valid:
+            near = nearest(name, valid)
+            hint = f"did you mean {near}?" if near else f"one of {', '.join(valid)}"
+            yield Problem(f"{shown(name)} is not known", place, f"{_GROUP}.{key}", hint)
 
 
 def _plain(fields: Fields, key: str) -> Any:

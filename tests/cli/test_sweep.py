@@ -267,7 +267,12 @@ BAD = {
         "1,000,000,000",
         "",
     ),
-    "show": ((RUN, *GPUS, "--show", "interval"), 2, "--show interval: not known", "did you mean interval_s?"),
+    "show": (
+        (RUN, *GPUS, "--show", "intervall"),
+        2,
+        "--show intervall: not known",
+        "did you mean interval or interval_s",
+    ),
     "show nothing": ((RUN, *GPUS, "--show", " , "), 2, "names no column", "--show interval_s"),
     "each": ((RUN, *GPUS, "--each", "points"), 2, "points", "--help"),
     "strategy": ((RUN, *GPUS, "--strategy", "sync"), 2, "--strategy sync: not known", "synchronous"),

@@ -29,11 +29,11 @@ def _faults(*texts: str) -> list[Problem]:
 
 
 def test_a_list_holds_its_values_in_si_and_as_written():
-    """Each value is read as in a spec; its text is that of the user."""
+    """Each value is read as in a spec; all texts are in one unit of those that were typed."""
     axis = _axis("storage.write_bandwidth=10 GB/s, 400 Gbit/s ,2 TB/s").axis
     assert axis.key == "storage.write_bandwidth"
     assert axis.values == (1e10, 5e10, 2e12)
-    assert axis.texts == ("10 GB/s", "400 Gbit/s", "2 TB/s")
+    assert axis.texts == ("10 GB/s", "50 GB/s", "2,000 GB/s")
     assert axis.unit == "bytes/s"
 
 
@@ -62,7 +62,7 @@ def test_values_that_are_equal_after_rounding_count_once():
     """And it is said how many were dropped."""
     found = _axis("cluster.gpus=1..4:10")
     assert found.axis.values == (1, 2, 3, 4)
-    assert "6 values stand twice" in found.notes[0]
+    assert "6 of 10 values repeat others once rounded to whole numbers" in found.notes[0]
 
 
 def test_texts_tell_values_apart():
@@ -71,10 +71,62 @@ def test_texts_tell_values_apart():
     assert len(set(texts)) == 3
 
 
+def test_repeated_values_count_once_and_nothing_is_said_of_rounding():
+    """Where nothing was rounded; 1 h is three times here."""
+    (note,) = _axis("failures.mtbf=1 h,1h,60 min").notes
+    assert note == "failures.mtbf: 2 of 3 values repeat others, and the first alone counts"
+    assert _axis("cluster.gpus=8,16,8").notes == (
+        "cluster.gpus: 1 of 3 values repeats another, and the first alone counts",
+    )
+    assert not _axis("failures.mtbf=1 h..3 h:3").notes
+
+
+TEXTS = {
+    "a range keeps its unit": ("failures.mtbf_per_gpu=10000 h..40000 h:log:3", ("10,000 h", "20,000 h", "40,000 h")),
+    "also below the next unit": ("failures.mtbf=2 h..32 h:log:3", ("2 h", "8 h", "32 h")),
+    "a unit behind both ends": ("restart.total=1..10 min:5", ("1 min", "3.25 min", "5.5 min", "7.75 min", "10 min")),
+    "a list has separators": ("failures.mtbf=10000 h,1 h", ("10,000 h", "1 h")),
+    "the smaller unit": ("save[0].stall=500 ms,1 s,2 s", ("500 ms", "1,000 ms", "2,000 ms")),
+    "the larger unit, where no value is a fraction": ("save[0].stall=1000 ms,2 s", ("1 s", "2 s")),
+    "two spellings": ("restart.total=1 hour,2 h", ("1 h", "2 h")),
+    "what was typed, in full": ("failures.mtbf=3.09123 h,4 h", ("3.09123 h", "4 h")),
+    "the ends too": ("failures.mtbf=1.2345 h..3 h:3", ("1.2345 h", "2.12 h", "3 h")),
+    "digits that tell apart": ("failures.mtbf=100000..100001 s:3", ("100,000 s", "100,000.5 s", "100,001 s")),
+    "blanks in a unit": ("storage.write_bandwidth=1 GB / s,2 GB/s", ("1 GB/s", "2 GB/s")),
+    "fractions": ("training.scaling_exponent=0.9,0.95", ("0.9", "0.95")),
+    "percent": ("training.scaling_exponent=7 %..95 %:3", ("7 %", "51 %", "95 %")),
+    "both": ("training.scaling_exponent=0.9,95 %", ("90 %", "95 %")),
+    "counts": ("cluster.gpus=100_000,1024", ("100,000", "1,024")),
+    "large counts": ("model.parameters=405e9,7e9", ("405e9", "7e9")),
+    "large counts that are alike": ("model.parameters=70553706496,70553706497", ("70,553,706,496", "70,553,706,497")),
+    "zero": ("storage.latency=0 s,1 s", ("0 s", "1 s")),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), TEXTS.values(), ids=list(TEXTS))
+def test_texts_are_in_one_unit(text, wanted):
+    """That which was typed, with separators, and with the digits that it takes to tell the values apart."""
+    assert _axis(text).axis.texts == wanted
+
+
+@given(st.lists(st.floats(1e-5, 1e8), min_size=1, max_size=20, unique=True))
+def test_different_values_have_different_texts(values):
+    """However near they are to each other."""
+    axis = _axis(f"failures.mtbf={','.join(f'{value!r} s' for value in values)}, 5 s..6 s:17").axis
+    assert len(set(axis.texts)) == len(axis.values)
+
+
+def test_entries_of_lists_stand_in_brackets_as_typed():
+    """By name or by number."""
+    problems: list[Problem] = []
+    axes = axes_from_flags(["save[blocking].stall=1 s", "save.0.stall=1 s", "failures.law.shape=0.7"], problems)
+    assert [axis.axis.key for axis in axes] == ["save[blocking].stall", "save[0].stall", "failures.law.shape"]
+
+
 def test_a_given_interval_is_an_axis_of_its_own():
     """A time, though no key of a spec."""
     axis = _axis("interval=30 min,1 h").axis
-    assert axis == ("interval", (1800.0, 3600.0), ("30 min", "1 h"), "s")
+    assert axis == ("interval", (1800.0, 3600.0), ("30 min", "60 min"), "s")
 
 
 def test_values_are_what_set_would_take():

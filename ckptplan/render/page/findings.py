@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
 from ckptplan.plan.curve import GoodputCurve
-from ckptplan.plan.record import TIERS, Plan, Record
+from ckptplan.plan.record import TIERS, Plan
 from ckptplan.render import class_report, plan_report, run_report, tier_report
+from ckptplan.render.bars import basis
 from ckptplan.render.numbers import hundredths, percent, seconds, whole
 from ckptplan.render.page.blocks import Block, Numbers, Points, Text, table
 from ckptplan.render.plan_sheet import reading_sheet
@@ -78,14 +79,9 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
     rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)
     stressed = frozenset(i for i, record in enumerate(records) if record is plan.best_record)
     yield table(Sheet(columns, rows, stressed), "Shares of wall time at the best interval of each strategy")
-    rounded = [f"{printable(r.strategy)} {percent(r.goodput_typed)}" for r in records if _is_changed_by_steps(r)]
-    if rounded:
-        yield Text(f"These are the shares of the best intervals; in whole steps they yield: {', '.join(rounded)}.")
-
-
-def _is_changed_by_steps(record: Record) -> bool:
-    """Whether the goodput of the whole steps, which the answer gives, is printed as another number."""
-    return record.goodput is not None and hundredths(record.goodput) != hundredths(record.goodput_typed)
+    told_apart = basis(plan)
+    if told_apart:
+        yield Text(told_apart)
 
 
 def strategies(plan: Plan, scenario: Scenario) -> Iterator[Block]:

@@ -42,6 +42,7 @@ def _environment() -> Environment:
     environment.filters["as_script"] = _as_script
     environment.filters["as_drawing"] = _as_drawing
     environment.filters["as_class"] = _as_class
+    environment.filters["as_head"] = _as_head
     return environment
 
 
@@ -56,6 +57,14 @@ def _as_class(cell: str, columns: int) -> str:
         return "short"
     longest = max(map(len, cell.split()), default=0)
     return "text" if longest <= (_IN_A_LINE if columns > _FEW_COLUMNS else 2 * _IN_A_LINE) else "long"
+
+
+def _as_head(title: str) -> str:
+    """A head whose sign of percent does not stand alone in a line."""
+    from markupsafe import Markup, escape
+
+    shown = escape(printable(title))
+    return shown.removesuffix(" %") + Markup("&nbsp;%") if title.endswith(" %") else shown
 
 
 def _as_script(json: str) -> str:

@@ -85,7 +85,8 @@ def test_two_goodputs_are_told_apart() -> None:
     table, *after = (block for block in _blocks(page(made), "breakdown") if block.kind != "picture")
     assert table.rows[0][2] == "90.67"
     assert [block.text for block in after] == [
-        "These are the shares of the best intervals; in whole steps they yield: synchronous 90.66 %."
+        "These shares are those of the best interval before it is rounded to whole steps; what is typed yields "
+        "90.66 % with synchronous."
     ]
     assert "90.66 %" in str(_blocks(page(made), "answer"))
     assert len(_blocks(page(_made("llama3-405b")), "breakdown")) == 1

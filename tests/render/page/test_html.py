@@ -83,6 +83,14 @@ _TAGS = {
 }
 
 
+def test_a_sign_of_percent_stays_with_its_word() -> None:
+    """A head in percent is not broken before the sign; a name in it is text as everywhere."""
+    table = Table("c", (Head("<b> %", False), Head("a % b", True)), (("x", "y"),))
+    text = html(_page(table))
+    assert '<th scope="col">&lt;b&gt;&nbsp;%</th>' in text
+    assert '<th scope="col" class="number">a % b</th>' in text
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_json_cannot_end_its_element(text: str) -> None:
     """The script element holds the same document, whatever its strings are."""

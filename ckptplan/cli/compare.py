@@ -9,7 +9,7 @@ import typer
 
 from ckptplan.cli.lever_options import refuse_no_price
 from ckptplan.cli.options import Format, FormatOption, OutputOption, PriceOption
-from ckptplan.errors import UsageError
+from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ def _compared(specs: tuple[Spec, Spec], strategy: list[str] | None, price: float
     from ckptplan.plan.comparison.inputs import differing_inputs
     from ckptplan.render.comparison_report import Compared
 
-    scenarios = _with_strategies((specs[0].scenario, specs[1].scenario), strategy)
+    scenarios = _with_strategies(specs, strategy)
     made = compared(*scenarios, gpu_hour_price=price)
     made = made._replace(notes=(*made.notes, *_of_spreads(specs)))
     inputs, equal = differing_inputs(*map(_values, specs, scenarios))
@@ -82,24 +82,34 @@ def _values(spec: Spec, scenario: Scenario) -> list[Value]:
     return [value for value in spec.values if not value.key.startswith(left)]
 
 
-def _with_strategies(scenarios: tuple[Scenario, Scenario], names: list[str] | None) -> tuple[Scenario, Scenario]:
+def _with_strategies(specs: tuple[Spec, Spec], names: list[str] | None) -> tuple[Scenario, Scenario]:
     """Each with those of the strategies asked for that it has."""
+    scenarios = specs[0].scenario, specs[1].scenario
     if not names:
         return scenarios
-    from ckptplan.cli.choices import one_of, with_strategies
-    from ckptplan.errors import printable
+    from ckptplan.cli.choices import with_strategies
     from ckptplan.plan.chosen import ways_of_saving
 
     ways = [ways_of_saving(one) if one.storage.tiers else tuple(s.name for s in one.saves) for one in scenarios]
-    wanted = [one_of(name, tuple(dict.fromkeys((*ways[0], *ways[1]))), "--strategy") for name in names]
-    for side, has in zip("AB", ways, strict=True):
-        if not set(wanted) & set(has):
-            listed = printable(", ".join(has))
-            raise UsageError(f"--strategy: {side} has none of those asked for", hint=f"{side} has {listed}; add one")
+    listed = [f"{side} ({spec.file}) has {', '.join(has)}" for side, spec, has in zip("AB", specs, ways, strict=True)]
+    for name in names:
+        if not any(name in has for has in ways):
+            message = (
+                f"--strategy {name}: neither {' nor '.join(f'{s} ({spec.file})' for s, spec in _sides(specs))} has it"
+            )
+            raise UsageError(printable(message), hint=printable("; ".join(listed)))
+    for (side, spec), has, told in zip(_sides(specs), ways, listed, strict=True):
+        if not set(names) & set(has):
+            message = f"--strategy: {side} ({spec.file}) has none of those asked for"
+            raise UsageError(printable(message), hint=printable(f"{told}; add one"))
     first, second = (
-        with_strategies(one, [n for n in wanted if n in has]) for one, has in zip(scenarios, ways, strict=True)
+        with_strategies(one, [n for n in names if n in has]) for one, has in zip(scenarios, ways, strict=True)
     )
     return first, second
+
+
+def _sides(specs: tuple[Spec, Spec]) -> list[tuple[str, Spec]]:
+    return list(zip("AB", specs, strict=True))
 
 
 def _of_spreads(specs: Sequence[Spec]) -> Iterator[str]:

@@ -113,7 +113,7 @@ def _winner(made: Comparison) -> str:
 
 
 def _reasons(made: Comparison) -> Iterator[str]:
-    telling = [cause for cause in made.causes if cause.points != 0.0]
+    telling = [cause for cause in made.causes if cause.goodput != 0.0]
     if not telling:
         yield "nothing that differs changes the goodput"
         return
@@ -121,9 +121,9 @@ def _reasons(made: Comparison) -> Iterator[str]:
     if len(made.causes) == 1:
         yield f"the only cause: {first.name}"
         return
-    text = f"largest cause: {first.name}, {signed(first.points)} points for B"
+    text = f"largest cause: {first.name}, {signed(first.goodput)} points for B"
     if others:
-        text += f"; then {', '.join(f'{cause.name} {signed(cause.points)}' for cause in others)}"
+        text += f"; then {', '.join(f'{cause.name} {signed(cause.goodput)}' for cause in others)}"
     yield text
 
 
@@ -166,7 +166,7 @@ def _same_work(a: Outcome, b: Outcome) -> bool:
 def _lost(one: Outcome) -> str:
     if one.lost_gpu_hours is None:
         return "an unknown number (no training.duration)"
-    money = "" if one.lost_money is None else f" ({price(one.lost_money)})"
+    money = "" if one.lost_money is None else f" worth {price(one.lost_money)}"
     return f"{whole(one.lost_gpu_hours)} of {whole(one.gpu_hours)} GPU-hours{money}"
 
 

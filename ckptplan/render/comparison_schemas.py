@@ -41,7 +41,7 @@ _OUTCOME = {
     "slow_fraction": SHARE,
     "waiting_fraction": SHARE,
     "work_s": or_null(TIME),
-    "wall_s": {**or_null(TIME), "description": "work over goodput [s]"},
+    "wall_s": {**or_null(TIME), "description": "work over the goodput of a long run, without its end [s]"},
     "gpu_hours": or_null(TIME),
     "lost_gpu_hours": or_null(TIME),
     "money": {**or_null(TIME), "description": "at --gpu-hour-price"},
@@ -50,20 +50,20 @@ _OUTCOME = {
 _CAUSE = {
     "cause": TEXT,
     "groups": {**TEXTS, "description": "groups of the spec that differ and only go together"},
-    "points": {**NUMBER, "description": "its part of the difference; all of them sum to it"},
+    "goodput": {**NUMBER, "description": "gained by it: its part of the difference; all of them sum to it"},
     "least": {**NUMBER, "description": "what it adds at the worst place in the order of changes"},
     "most": {**NUMBER, "description": "what it adds at the best place"},
     "why": {
         **or_null(TEXT),
         "description": "several groups: what cannot be planned when they are not changed together",
     },
-    "standard_error": {**MAYBE, "description": "of points, where orders were sampled"},
+    "standard_error": {**MAYBE, "description": "of goodput, where orders were sampled"},
 }
 _LOSS = {
     "name": {"enum": ["save", "rework", "restart", "slow", "waiting"]},
     "first": SHARE,
     "second": SHARE,
-    "points": {**NUMBER, "description": "first - second; all of them sum to the difference"},
+    "goodput": {**NUMBER, "description": "gained by it: first - second; all of them sum to the difference"},
 }
 _SIDE = {
     "key": TEXT,

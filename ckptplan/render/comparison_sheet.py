@@ -109,14 +109,17 @@ def inputs_sheet(inputs: Sequence[Input], files: tuple[str, str]) -> Sheet:
 
 
 def _text(side: Side | None) -> str:
-    return "-" if side is None else side.text
+    if side is None:
+        return "not given"
+    return _ENDED.get(side.text, side.text) if side.key.endswith(".until") else side.text
 
 
 def _from(side: Side | None, file: str) -> str:
+    """The place behind ``from``: ``line 12``, ``default``, or the key that it follows from."""
     if side is None:
         return "-"
     line = side.origin.removeprefix(f"{file}:")
-    return f"line {line}" if line != side.origin else side.origin
+    return f"line {line}" if line != side.origin else side.origin.removeprefix(_FOLLOWS)
 
 
 def causes_sheet(made: Comparison) -> Sheet:
@@ -124,7 +127,7 @@ def causes_sheet(made: Comparison) -> Sheet:
     sampled = made.orders is not None
     columns = (
         Column("cause", "cause", str, right=False),
-        Column("points", "points"),
+        Column("goodput", "points"),
         Column("standard_error", "+-", None if not sampled else str),
         Column("least", "least"),
         Column("most", "most"),
@@ -136,9 +139,11 @@ def causes_sheet(made: Comparison) -> Sheet:
 
 def _cause(cause: Cause) -> tuple[str, ...]:
     error = "" if cause.standard_error is None else hundredths(cause.standard_error)
-    return cause.name, signed(cause.points), error, signed(cause.least), signed(cause.most)
+    return cause.name, signed(cause.goodput), error, signed(cause.least), signed(cause.most)
 
 
+_ENDED = {"time": "a fixed time", "failure": "the last failure"}  # what a count was ended by
+_FOLLOWS = "follows from "
 _FLAT = (
     "part",
     "key",
@@ -146,6 +151,7 @@ _FLAT = (
     "first",
     "second",
     "difference",
+    "goodput",
     "standard_error",
     "least",
     "most",
@@ -155,11 +161,17 @@ _FLAT = (
 
 
 def flat_sheet(made: Comparison, inputs: Sequence[Input]) -> Sheet:
-    """Everything as one row each, under the columns of the CSV."""
+    """Everything as one row each, under the columns of the CSV.
+
+    ``difference`` is always the second less the first; ``goodput`` is what a loss or a cause makes of that in goodput.
+    """
     rows = [*_flat_inputs(inputs), *_flat_results(made)]
-    rows += [("loss", one.name, "", one.first, one.second, one.points, *[None] * 5) for one in made.losses]
     rows += [
-        ("cause", one.name, "", None, None, one.points, one.standard_error, one.least, one.most, None, None)
+        ("loss", one.name, "", one.first, one.second, one.second - one.first, one.goodput, *[None] * 5)
+        for one in made.losses
+    ]
+    rows += [
+        ("cause", one.name, "", None, None, None, one.goodput, one.standard_error, one.least, one.most, None, None)
         for one in made.causes
     ]
     return Sheet(tuple(Column(key) for key in _FLAT), tuple(rows))
@@ -169,7 +181,7 @@ def _flat_inputs(inputs: Sequence[Input]) -> Iterator[tuple[Any, ...]]:
     for one in inputs:
         unit = next(side.unit for side in (one.first, one.second) if side is not None)
         origins = [None if side is None else side.origin for side in (one.first, one.second)]
-        yield ("input", one.label, unit, _raw(one.first), _raw(one.second), *[None] * 4, *origins)
+        yield ("input", one.label, unit, _raw(one.first), _raw(one.second), *[None] * 5, *origins)
 
 
 def _raw(side: Side | None) -> Any:
@@ -182,4 +194,4 @@ def _flat_results(made: Comparison) -> Iterator[tuple[Any, ...]]:
         first, second = getattr(a, row.key), getattr(b, row.key)
         numbers = first is not None and second is not None and not isinstance(first, str)
         difference = second - first if numbers else None
-        yield ("result", row.key, row.unit, first, second, difference, *[None] * 5)
+        yield ("result", row.key, row.unit, first, second, difference, *[None] * 6)

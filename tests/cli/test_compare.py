@@ -66,8 +66,8 @@ def test_json_holds_against_its_schema(tell: Tell) -> None:
         best = json.loads(tell("optimize", spec, "-f", "json").out)["best"]
         assert (best["goodput"], best["strategy"]) == (document[side]["goodput"], document[side]["strategy"])
     assert document["difference"] == goodputs[1] - goodputs[0]
-    assert sum(one["points"] for one in document["causes"]) == pytest.approx(document["difference"], abs=1e-12)
-    assert sum(one["points"] for one in document["losses"]) == pytest.approx(document["difference"], abs=1e-12)
+    assert sum(one["goodput"] for one in document["causes"]) == pytest.approx(document["difference"], abs=1e-12)
+    assert sum(one["goodput"] for one in document["losses"]) == pytest.approx(document["difference"], abs=1e-12)
     gpus = next(one for one in document["inputs"] if one["key"] == "cluster.gpus")
     assert (gpus["first"]["si"], gpus["second"]["si"], gpus["second"]["origin"]) == (12000, 4096, "rsc-2.yaml:9")
     shown = json.loads(tell("spec", "show", "rsc-1", "-f", "json").out)["values"]
@@ -91,7 +91,12 @@ def test_csv_has_every_part_in_one_table(tell: Tell) -> None:
     parts = {part: [row for row in rows if row["part"] == part] for part in ("input", "result", "loss", "cause")}
     assert sum(map(len, parts.values())) == len(rows)
     assert [row["key"] for row in parts["input"]] == [one["key"] for one in document["inputs"]]
-    assert [float(row["difference"]) for row in parts["cause"]] == [one["points"] for one in document["causes"]]
+    assert [float(row["goodput"]) for row in parts["cause"]] == [one["goodput"] for one in document["causes"]]
+    results = {row["key"]: row for row in parts["result"]}
+    for row in parts["loss"]:
+        assert float(row["difference"]) == float(row["second"]) - float(row["first"])
+        assert row["difference"] == results[f"{row['key']}_fraction"]["difference"]
+        assert float(row["goodput"]) == -float(row["difference"])
     (goodput,) = [row for row in parts["result"] if row["key"] == "goodput"]
     assert float(goodput["difference"]) == document["difference"]
 
@@ -119,6 +124,24 @@ def test_a_narrow_terminal_loses_nothing(columns: str, arguments: tuple[str, ...
     numbers = {word for word in wide.out.split() if word.lstrip("+-")[:1].isdigit()}
     assert len(numbers) > 60
     assert numbers <= set(narrow.out.split())
+
+
+def test_money_and_hours_say_what_they_are(tell: Tell) -> None:
+    """Lost hours are worth something, and their hours are not those of optimize to the end of the run."""
+    told = tell("compare", "llama3-405b", "rsc-1", "--gpu-hour-price", "2.5")
+    assert "A loses 1,866,607 of 23,100,271 GPU-hours worth 4,666,517 and B" in told.out
+    assert (
+        "  - run time and GPU-hours are the work over this goodput, which is that of a long run; optimize" in told.out
+    )
+    assert "23,100,263 GPU-hours" in tell("optimize", "llama3-405b").out
+
+
+def test_places_read_as_sentences_in_a_list() -> None:
+    """At 60 columns each stands behind ``from``; a value that is not given is said not to be."""
+    narrow = ckptplan("compare", "llama3-405b", "rsc-1", env={"COLUMNS": "60"}).out
+    assert "from follows" not in narrow
+    assert "B from cluster.gpus" in narrow
+    assert "failures.interruptions.until\n  A a fixed time  B not given  A from default\n" in narrow
 
 
 def test_equal_runs_are_said_to_be_equal(tell: Tell, tmp_path: Path) -> None:
@@ -175,8 +198,10 @@ def test_standard_input_is_one_of_the_two(tmp_path: Path) -> None:
         (("compare", "-", "-"), 2, "standard input can be read once"),
         (("compare", "rsc-1"), 2, "Missing argument"),
         (("compare", "rsc-1", "nothing-here"), 1, "neither a file nor a shipped config"),
-        ((*_PAIR, "--strategy", "nobody"), 2, "not known"),
-        (("compare", "rsc-1", "llama3-405b", "--strategy", "synchronous"), 2, "A has none of those"),
+        ((*_PAIR, "--strategy", "nobody"), 2, "neither A (rsc-1.yaml) nor B (rsc-2.yaml) has it"),
+        ((*_PAIR, "--strategy", "nobody"), 2, "; B (rsc-2.yaml) has blocking 5 min, blocking 10 s"),
+        ((*_PAIR, "--gpu-hour-price", "1e308"), 2, "more than a billion for one GPU-hour"),
+        (("compare", "rsc-1", "llama3-405b", "--strategy", "synchronous"), 2, "A (rsc-1.yaml) has none of those"),
         ((*_PAIR, "--gpu-hour-price", "nan"), 2, "nan"),
         ((*_PAIR, "--gpu-hour-price", "-1"), 2, "-1"),
         ((*_PAIR, "--set", "cluster.gpu=3"), 1, "did you mean gpus?"),

@@ -64,12 +64,14 @@ def test_the_last_row_of_the_causes_is_their_sum(made: Comparison) -> None:
 
 
 def test_lines_are_those_of_the_file_of_their_side() -> None:
-    """A place in the file of the spec is a line; another origin stays as it is; what is not there is a dash."""
+    """A place in the file of the spec is a line; what follows from a key has that key; what is not there is not given."""
     one = Input("x", Side("x", 1.0, "", "1", "a.yaml:3"), Side("x", 2.0, "", "2", "--set"))
     other = Input("y", None, Side("y", 2.0, "", "2", "preset llama (b.yaml:4)"))
-    rows = inputs_sheet([one, other], ("a.yaml", "b.yaml")).rows
+    third = Input("z", Side("z", 1, "", "1", "follows from x"), Side("f.until", "time", "", "time", "default"))
+    rows = inputs_sheet([one, other, third], ("a.yaml", "b.yaml")).rows
+    assert rows[2] == ("z", "1", "a fixed time", "x", "default")
     assert rows[0] == ("x", "1", "2", "line 3", "--set")
-    assert rows[1] == ("y", "-", "2", "-", "preset llama (b.yaml:4)")
+    assert rows[1] == ("y", "not given", "2", "-", "preset llama (b.yaml:4)")
 
 
 def test_the_side_that_loses_less_is_named_whichever_it_is(made: Comparison) -> None:

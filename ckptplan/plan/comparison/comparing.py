@@ -73,7 +73,7 @@ def compare(
         first=plans[0],
         second=plans[1],
         difference=plans[1].best_goodput - plans[0].best_goodput,
-        causes=tuple(sorted(causes, key=lambda cause: -abs(cause.points))),
+        causes=tuple(sorted(causes, key=lambda cause: -abs(cause.goodput))),
         mixed=mixes.planned,
         outcomes=outcomes,
         losses=losses(*outcomes),
@@ -116,7 +116,7 @@ def _sampled(mixes: Mixes, blocks: Sequence[int], orders: int, seed: int) -> lis
 
 
 def _cause(mixes: Mixes, block: int, part: Part) -> Cause:
-    return Cause(mixes.names(block), part.points, part.least, part.most, _why(mixes, block), part.standard_error)
+    return Cause(mixes.names(block), part.value, part.least, part.most, _why(mixes, block), part.standard_error)
 
 
 def _why(mixes: Mixes, block: int) -> str | None:

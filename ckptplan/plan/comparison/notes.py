@@ -14,7 +14,7 @@ _OVERLAP = 1e-4  # of goodput: a hundredth of a point, the last digit that is pr
 
 def notes_of(made: Comparison, first: Scenario, second: Scenario) -> tuple[str, ...]:
     """Every sentence that applies."""
-    return (*_of_causes(made), *_of_sizes(made, first, second), *_of_silent(made))
+    return (*_of_causes(made), *_of_sizes(made, first, second), *_of_hours(made), *_of_silent(made))
 
 
 def _of_causes(made: Comparison) -> Iterator[str]:
@@ -54,6 +54,14 @@ def _of_sizes(made: Comparison, first: Scenario, second: Scenario) -> Iterator[s
         yield "the work of each run is the time that its own GPUs would need without saves and failures"
     if first.training.scaling_exponent != 1.0 or second.training.scaling_exponent != 1.0:
         yield "useful GPUs are of the own size of each run; training.scaling_exponent compares sizes only in scale"
+
+
+def _of_hours(made: Comparison) -> Iterator[str]:
+    if any(outcome.wall_s is not None for outcome in made.outcomes):
+        yield (
+            "run time and GPU-hours are the work over this goodput, which is that of a long run; optimize also counts "
+            "the end, after which nothing is saved, so that its hours differ a little"
+        )
 
 
 def _of_silent(made: Comparison) -> Iterator[str]:

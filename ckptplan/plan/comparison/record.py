@@ -10,16 +10,16 @@ from ckptplan.plan.record import Plan
 class Cause(NamedTuple):
     """One group of inputs that differs, or several that only go together, and its part of the difference.
 
-    ``points`` of all causes sum to the difference of the goodputs. ``least`` and ``most`` are what the cause makes when
-    it is changed first, last or in between; where they are far apart, causes overlap. [1]
+    ``goodput`` of all causes sum to the difference of the runs. ``least`` and ``most`` are what the cause makes when it
+    is changed first, last or in between; where they are far apart, causes overlap. [1]
     """
 
     groups: tuple[str, ...]  # of the scenario: model, cluster, failures, storage, save, restart, training, ...
-    points: float
+    goodput: float  # gained by it, below 0 where it does harm
     least: float
     most: float
     why: str | None = None  # several groups: what cannot be planned when they are not changed together
-    standard_error: float | None = None  # of ``points``, where orders were sampled
+    standard_error: float | None = None  # of ``goodput``, where orders were sampled
 
     @property
     def name(self) -> str:
@@ -63,12 +63,12 @@ class Outcome(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """One way in which wall time is lost, in both runs; ``points`` of all of them sum to the difference too. [1]."""
+    """One way in which wall time is lost, in both runs; ``goodput`` of all of them sum to the difference too. [1]."""
 
     name: str  # save, rework, restart, slow, waiting
     first: float
     second: float
-    points: float  # what it makes of the difference: ``first - second``
+    goodput: float  # gained by it: ``first - second``, since what is lost less is gained
 
 
 class Comparison(NamedTuple):

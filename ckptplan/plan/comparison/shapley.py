@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 class Part(NamedTuple):
     """The part of one cause, and its least and its most over the orders in which causes may be changed."""
 
-    points: float
+    value: float
     least: float
     most: float
     standard_error: float | None = None  # where orders were sampled
@@ -32,7 +32,7 @@ def shapley(values: npt.ArrayLike) -> list[Part]:
     Returns
     -------
     list of Part
-        One per cause, in the order of the bits; ``points`` sum to ``values[-1] - values[0]``.
+        One per cause, in the order of the bits; ``value`` sum to ``values[-1] - values[0]``.
 
     Notes
     -----

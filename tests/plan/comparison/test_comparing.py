@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ckptplan.cost.protection import Prediction, Retention
-from ckptplan.cost.scenario import Law, LawName, Mode, Restart, Save, Scenario, Storage, Strike
+from ckptplan.cost.scenario import Law, LawName, Mode, Restart, Save, Scenario, Storage, Strike, Training
 from ckptplan.load import load, shipped_configs
 from ckptplan.plan import plan
 from ckptplan.plan.comparison.comparing import _most_mixes, compare
@@ -38,12 +38,12 @@ def _goodput(scenario: Scenario) -> float:
 def _holds(made: Comparison) -> None:
     """Everything that must hold of any comparison."""
     assert made.difference == made.second.best_goodput - made.first.best_goodput
-    assert sum(cause.points for cause in made.causes) == pytest.approx(made.difference, abs=1e-12)
-    assert sum(loss.points for loss in made.losses) == pytest.approx(made.difference, abs=1e-12)
+    assert sum(cause.goodput for cause in made.causes) == pytest.approx(made.difference, abs=1e-12)
+    assert sum(loss.goodput for loss in made.losses) == pytest.approx(made.difference, abs=1e-12)
     for cause in made.causes:
-        assert cause.least <= cause.points + 1e-15
-        assert cause.points <= cause.most + 1e-15
-    sizes = [abs(cause.points) for cause in made.causes]
+        assert cause.least <= cause.goodput + 1e-15
+        assert cause.goodput <= cause.most + 1e-15
+    sizes = [abs(cause.goodput) for cause in made.causes]
     assert sizes == sorted(sizes, reverse=True)
     for outcome in made.outcomes:
         lost = outcome.save_fraction + outcome.rework_fraction + outcome.restart_fraction
@@ -81,7 +81,7 @@ def test_the_other_way_round_everything_changes_its_sign(pair: tuple[str, str]) 
     assert set(found) == {cause.groups for cause in there.causes}
     for cause in there.causes:
         other = found[cause.groups]
-        assert other.points == pytest.approx(-cause.points, abs=1e-14)
+        assert other.goodput == pytest.approx(-cause.goodput, abs=1e-14)
         assert (other.least, other.most) == pytest.approx((-cause.most, -cause.least), abs=1e-14)
 
 
@@ -108,7 +108,7 @@ def test_two_groups_by_hand() -> None:
     neither, both = _goodput(a), _goodput(b)
     restart, save = _goodput(replace(a, restart=b.restart)), _goodput(replace(a, saves=b.saves))
     made = compare(a, b)
-    points = {cause.name: cause.points for cause in made.causes}
+    points = {cause.name: cause.goodput for cause in made.causes}
     assert points["restart"] == pytest.approx(((restart - neither) + (both - save)) / 2, abs=1e-15)
     assert points["save"] == pytest.approx(((save - neither) + (both - restart)) / 2, abs=1e-15)
     assert made.mixed == 2
@@ -128,7 +128,7 @@ def test_three_groups_against_every_order() -> None:
             here = there
     for cause in compare(a, b).causes:
         seen = added[cause.name]
-        assert cause.points == pytest.approx(sum(seen) / 6, abs=1e-15)
+        assert cause.goodput == pytest.approx(sum(seen) / 6, abs=1e-15)
         assert (cause.least, cause.most) == pytest.approx((min(seen), max(seen)), abs=1e-15)
 
 
@@ -141,7 +141,7 @@ def test_one_group_that_differs_makes_all_of_it(group: str) -> None:
     (cause,) = made.causes
     assert made.difference != 0.0
     assert cause.groups == (group,)
-    assert cause.points == cause.least == cause.most == made.difference
+    assert cause.goodput == cause.least == cause.most == made.difference
 
 
 def test_the_assumption_on_strikes_is_a_group() -> None:
@@ -149,7 +149,7 @@ def test_the_assumption_on_strikes_is_a_group() -> None:
     a = _scenario("llama3-405b")
     (cause,) = compare(a, replace(a, failures_strike=Strike.SAFE)).causes
     assert cause.groups == ("assume",)
-    assert cause.points > 0.0
+    assert cause.goodput > 0.0
 
 
 def test_equal_runs_have_no_cause() -> None:
@@ -159,7 +159,7 @@ def test_equal_runs_have_no_cause() -> None:
     assert made.causes == ()
     assert made.difference == 0.0
     assert made.mixed == 0
-    assert made.notes == ()
+    assert [note.partition(" are ")[0] for note in made.notes] == ["run time and GPU-hours"]
 
 
 def test_a_save_that_needs_its_storage_is_one_cause_with_it() -> None:
@@ -211,7 +211,7 @@ def test_too_many_mixes_are_sampled_and_still_add_up() -> None:
     true = {cause.groups: cause for cause in exact.causes}
     for cause in sampled.causes:
         assert cause.standard_error is not None
-        assert abs(cause.points - true[cause.groups].points) <= 4.0 * cause.standard_error + 1e-12
+        assert abs(cause.goodput - true[cause.groups].goodput) <= 4.0 * cause.standard_error + 1e-12
         assert true[cause.groups].least <= cause.least
         assert cause.most <= true[cause.groups].most
     assert any("sampled orders" in note for note in sampled.notes)
@@ -228,6 +228,12 @@ def test_costly_mixes_are_fewer() -> None:
     assert _most_mixes(_scenario("rsc-1"), _scenario("rsc-2")) == 1024
 
 
+def test_without_work_no_hours_are_explained() -> None:
+    """Nothing is said of hours that nobody knows."""
+    a = replace(_scenario("llama3-405b"), training=Training(step_time_s=5.0))
+    assert not any("GPU-hours" in note for note in compare(a, replace(a, name="the same")).notes)
+
+
 def test_no_goodput_depends_on_what_is_left_out() -> None:
     """Retention and prediction differ without being causes, because plans do not differ by them; that is said."""
     for name in _COSTLY:
@@ -237,7 +243,7 @@ def test_no_goodput_depends_on_what_is_left_out() -> None:
         made = compare(a, b)
         assert made.causes == ()
         assert made.silent == ("retention", "prediction")
-        assert len(made.notes) == 2
+        assert sum("differs too, and no goodput here depends on it" in note for note in made.notes) == 2
 
 
 def test_every_field_of_a_scenario_belongs_to_a_group() -> None:

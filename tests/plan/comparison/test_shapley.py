@@ -31,7 +31,7 @@ def test_two_causes_by_hand() -> None:
 def test_the_glove_game() -> None:
     """One left glove, two right ones, a pair is worth 1: the published division is 2/3, 1/6, 1/6."""
     values = [float(s & 1 and s & 6 != 0) for s in range(8)]
-    assert [part.points for part in shapley(values)] == pytest.approx([2 / 3, 1 / 6, 1 / 6], abs=1e-15)
+    assert [part.value for part in shapley(values)] == pytest.approx([2 / 3, 1 / 6, 1 / 6], abs=1e-15)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
@@ -40,10 +40,10 @@ def test_it_is_the_mean_over_all_orders(count: int) -> None:
     values = np.random.default_rng(count).random(1 << count)
     found = shapley(values)
     for part, (mean, least, most) in zip(found, _by_orders(values, count), strict=True):
-        assert part.points == pytest.approx(mean, abs=1e-14)
+        assert part.value == pytest.approx(mean, abs=1e-14)
         assert part.least == pytest.approx(least, abs=1e-15)
         assert part.most == pytest.approx(most, abs=1e-15)
-    assert sum(part.points for part in found) == pytest.approx(values[-1] - values[0], abs=1e-14)
+    assert sum(part.value for part in found) == pytest.approx(values[-1] - values[0], abs=1e-14)
 
 
 def test_a_cause_that_never_matters_gets_nothing() -> None:
@@ -58,16 +58,16 @@ def test_sampled_orders_add_up_and_lie_near_the_exact_parts() -> None:
     values = np.random.default_rng(1).random(64)
     exact = shapley(values)
     found = sampled_shapley(6, lambda chosen: float(values[sum(1 << k for k in chosen)]), 400, seed=3)
-    assert sum(part.points for part in found) == pytest.approx(values[-1] - values[0], abs=1e-13)
+    assert sum(part.value for part in found) == pytest.approx(values[-1] - values[0], abs=1e-13)
     for part, true in zip(found, exact, strict=True):
         assert part.standard_error is not None
-        assert abs(part.points - true.points) < 4.0 * part.standard_error
-        assert true.least <= part.least <= part.points <= part.most <= true.most
+        assert abs(part.value - true.value) < 4.0 * part.standard_error
+        assert true.least <= part.least <= part.value <= part.most <= true.most
 
 
 def test_additive_causes_need_one_order_only() -> None:
     """Where causes do not overlap, every order says the same and the standard error is nothing."""
     worth = (0.1, -0.2, 0.4)
     found = sampled_shapley(3, lambda chosen: sum(worth[k] for k in chosen), 4)
-    assert [part.points for part in found] == pytest.approx(worth, abs=1e-15)
+    assert [part.value for part in found] == pytest.approx(worth, abs=1e-15)
     assert max(part.standard_error or 0.0 for part in found) < 1e-15

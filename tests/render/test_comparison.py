@@ -64,7 +64,7 @@ def test_the_last_row_of_the_causes_is_their_sum(made: Comparison) -> None:
 
 
 def test_lines_are_those_of_the_file_of_their_side() -> None:
-    """A place in the file of the spec is a line; what follows from a key has that key; what is not there is not given."""
+    """A place in the file of the spec is a line; what follows from a key has that key; what is missing is not given."""
     one = Input("x", Side("x", 1.0, "", "1", "a.yaml:3"), Side("x", 2.0, "", "2", "--set"))
     other = Input("y", None, Side("y", 2.0, "", "2", "preset llama (b.yaml:4)"))
     third = Input("z", Side("z", 1, "", "1", "follows from x"), Side("f.until", "time", "", "time", "default"))

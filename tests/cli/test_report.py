@@ -96,6 +96,16 @@ def test_a_price_alone_is_worth_something(tell: Tell) -> None:
     said = tell("report", "llama3-405b", "--gpu-hour-price", "2.5", "--format", "md")
     assert said.code == 0
     assert "| money |" in said.out
+    assert "What the run, a useful GPU-hour and one more of them cost at 2.50 per GPU-hour:" in said.out
+
+
+def test_days_and_money_of_a_run_have_names_of_their_own(tell: Tell) -> None:
+    """What a run takes and what it costs stand under heads that cannot be confused, as in scale."""
+    for command in (("report", "--format", "md"), ("scale",)):
+        said = tell(command[0], "llama3-405b", "--gpu-hour-price", "2.5", *command[1:]).out
+        heads = [line for line in said.splitlines() if "strategy" in line and "GPUs" in line]
+        assert sum("run takes" in line for line in heads) == sum("run costs" in line for line in heads) == 1
+        assert not any(re.search(r"\brun(?! takes| costs)", line) for line in heads)
 
 
 def test_reruns_are_byte_identical(tell: Tell, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render.bars import basis
 from ckptplan.render.numbers import hundredths, percent
-from ckptplan.render.plots.lettering import distinct, height, lettered, shortened, width
+from ckptplan.render.plots.given import names_of
+from ckptplan.render.plots.lettering import height, lettered, shortened, width
 from ckptplan.render.plots.page import EDGE, PAGE, Block, Key, Rect, axes, figure_of, footnotes, heading, sample, write
 from ckptplan.render.plots.scales import grid, in_percent, linear
 from ckptplan.render.plots.style import BODY, SMALL, Theme
@@ -69,16 +70,12 @@ def parts_of(record: Record) -> dict[str, float]:
 
 def words(plan: Plan) -> str:
     """What the picture says, for those who do not see it."""
-    texts, names = [], _names(plan)
+    texts, names = [], names_of(plan)
     for record in shown(plan):
         parts = parts_of(record)
         lost = ", ".join(f"{name} {percent(value)}" for name, value in parts.items() if value)
         texts.append(f"{names[record.strategy]}: {lost}.")
     return " ".join([*texts, *_notes(plan)])
-
-
-def _names(plan: Plan) -> dict[str, str]:
-    return distinct([record.strategy for record in plan.records], "strategy")
 
 
 def _notes(plan: Plan) -> list[str]:
@@ -90,7 +87,7 @@ def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:
     """Heads of columns, a row for each strategy, and the axis below."""
     records = shown(plan)
     names = [name for name in (*_FIELDS, _USEFUL) if name not in _OFTEN_ZERO or _is_there(records, name)]
-    titles = [shortened(_names(plan)[record.strategy], _NAME, bold=True) for record in records]
+    titles = [shortened(names_of(plan)[record.strategy], _NAME, bold=True) for record in records]
     columns = _columns(records, titles, names)
     rows = len(records) * _ROW
 

@@ -13,7 +13,8 @@ from ckptplan.plan.curve import GoodputCurve
 from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
-from ckptplan.render.plots.lettering import beside, distinct, lettered, shortened
+from ckptplan.render.plots.given import NAME, given_notes, given_of, names_of
+from ckptplan.render.plots.lettering import beside, lettered, shortened
 from ckptplan.render.plots.page import (
     LEFT,
     PAGE,
@@ -45,7 +46,6 @@ _TYPED = "s"  # marker of whole steps, where they are apart from the best interv
 _APART = 0.08  # from which distance on they are [inch]
 _EDGE = 1.05  # ratio by which the horizontal axis goes on beyond what is shown
 _USEFUL = 1e-6  # of goodput: less makes no curve
-_NAME = 2.4  # most that a name takes in a sentence [inch]
 _NAMES = MappingProxyType({"young": "Young", "daly": "Daly", "exact": "exact", "renewal": "renewal"})
 _FEWEST_POINTS = 0.004  # of goodput, that the vertical axis spans
 
@@ -139,11 +139,6 @@ def _strategy(plan: Plan, curve: GoodputCurve, name: str) -> str:
     return beside(names_of(plan)[name], f"{best}: {intervals}; goodput {percent(goodput)}", ROOM)
 
 
-def names_of(plan: Plan) -> dict[str, str]:
-    """The strategies as they are drawn."""
-    return distinct([record.strategy for record in plan.records], "strategy")
-
-
 def typed_apart(plan: Plan, view: _View) -> list[Record]:
     """The optima whose whole steps lie apart from them: steps are long, or the curve has jumps."""
     if plan.step_time_s is None:
@@ -217,14 +212,6 @@ def _mark(axis_of: Axes, theme: Theme, look: Look, record: Record, name: str) ->
     axis_of.add_line(made)
 
 
-def given_of(plan: Plan) -> list[Record]:
-    """One record for each given interval and strategy, by the method that knows most."""
-    found: dict[tuple[str, float | None], Record] = {}
-    for record in plan.given():
-        found[record.strategy, record.asked_interval_s] = record
-    return list(found.values())
-
-
 def _flags(plan: Plan, curve: GoodputCurve, theme: Theme) -> Iterator[Flag]:
     if curve.flat is not None:
         dash = (0, (1.2, 1.4))
@@ -236,21 +223,6 @@ def _flags(plan: Plan, curve: GoodputCurve, theme: Theme) -> Iterator[Flag]:
             yield Flag(curve.flat.high_s, f"to {high}", theme.muted, dash)
     for record in given_of(plan):
         if record.strategy == curve.best:
-            which = f" with {shortened(names_of(plan)[curve.best], _NAME, SMALL)}" if len(curve.lines) > 1 else ""
+            which = f" with {shortened(names_of(plan)[curve.best], NAME, SMALL)}" if len(curve.lines) > 1 else ""
             text = f"given {seconds(record.interval_s)}: loses {points(record.lost_goodput)}{which}"
             yield Flag(record.interval_s, text, theme.accent)
-
-
-def given_notes(plan: Plan) -> list[str]:
-    """What each given interval loses by each strategy, where there are several."""
-    names = {name: shortened(text, _NAME, SMALL) for name, text in names_of(plan).items()}
-    found: dict[float, list[Record]] = {}
-    for record in given_of(plan):
-        found.setdefault(record.interval_s, []).append(record)
-    return [
-        f"A save every {seconds(interval_s)} loses "
-        + ", ".join(f"{points(record.lost_goodput)} with {names[record.strategy]}" for record in records)
-        + ", each against the best interval of the same strategy."
-        for interval_s, records in found.items()
-        if len(records) > 1
-    ]

@@ -19,6 +19,7 @@ LEFT, RIGHT = 0.78, 0.2  # of axes: room for the numbers of the vertical axis [i
 _KEY = 0.3  # of a legend: the sample before its text [inch]
 ROOM = PAGE - 2.0 * EDGE - _KEY  # for the text of a legend [inch]
 _HOLLOW = {"^": 14.0, "D": 8.5}  # sizes [pt]
+_SPARE = 0.04  # beyond the last label of a horizontal axis [inch]
 _APART = 0.22  # between entries of a legend [inch]
 
 
@@ -43,7 +44,7 @@ class Key(NamedTuple):
 
     text: str
     look: Look
-    kind: str = "line"  # or "marker", "both", "patch"
+    kind: str = "line"  # or "marker", "both", "patch", "ring"
 
 
 def figure_of(theme: Theme, blocks: Sequence[Block], title: str, words: str) -> Figure:
@@ -87,6 +88,11 @@ def write(
     words.set_fontweight("bold" if bold else "normal")
     if colour is not None:
         words.set_color(colour)
+
+
+def right_of(beyond: float) -> float:
+    """Room to the right of axes whose last label reaches so far over them. [inch]."""
+    return max(RIGHT, beyond + _SPARE)
 
 
 def axes(figure: Figure, place: Rect) -> Axes:
@@ -179,6 +185,8 @@ def sample(figure: Figure, theme: Theme, key: Key, place: Rect) -> None:
     if key.kind in ("line", "both"):
         ends = (place.left / wide, (place.left + place.width) / wide)
         figure.add_artist(Line2D(ends, (middle, middle), color=look.colour, linestyle=look.dash))
+    if key.kind == "ring":
+        figure.add_artist(ring(theme, [(place.left + 0.5 * place.width) / wide], [middle]))
     if key.kind in ("marker", "both"):
         centre = (place.left + 0.5 * place.width) / wide
         figure.add_artist(marker(theme, look, [centre], [middle], hollow=key.kind == "marker"))
@@ -200,3 +208,12 @@ def marker(theme: Theme, look: Look, x: Sequence[float], y: Sequence[float], *, 
         markeredgewidth=1.3 if hollow else 0.8,
         clip_on=False,  # one at the edge of the axes is seen whole
     )
+
+
+def ring(theme: Theme, x: Sequence[float], y: Sequence[float], *, name: str = "") -> Line2D:
+    """Rings around points that have markers of their own."""
+    from matplotlib.lines import Line2D
+
+    made = Line2D(x, y, linestyle="none", marker="o", markersize=11.0, markerfacecolor="none", clip_on=False)
+    made.set(markeredgecolor=theme.text, markeredgewidth=1.1, gid=name, zorder=4.0)
+    return made

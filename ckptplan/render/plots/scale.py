@@ -25,6 +25,7 @@ from ckptplan.render.plots.page import (
     heading,
     legend,
     marker,
+    right_of,
     space,
     write,
 )
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HIGH, _BELOW, _BETWEEN = 2.0, 0.5, 0.4  # of the two axes, under the lower one, and between them [inch]
-_SPARE = 0.04  # beyond the last label of the horizontal axis [inch]
 _WIDEN = 1.15  # of the horizontal axis beyond its values
 
 
@@ -88,7 +88,7 @@ def words(scaling: Scaling) -> str:
 def _axes(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Block:
     low, high = _span(scaling)
     inner = PAGE - LEFT - RIGHT
-    inner -= max(beyond_counts(low, high, inner) - RIGHT + _SPARE, 0.0)
+    inner = PAGE - LEFT - right_of(beyond_counts(low, high, inner))
     flags = list(_flags(scaling, looks, theme))
     placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=True)
     caption = height(SMALL)

@@ -18,6 +18,7 @@ _SPARSER = {"s": (1, 3, 10, 30), "min": (1, 3, 10, 30), "h": (1, 4, 12), "d": (1
 _SPARSE = {"s": (1, 10), "min": (1, 10), "h": (1,), "d": (1,)}
 _TABLES = ((_ROUND, (1, 2, 5)), (_SPARSER, (1, 3)), (_SPARSE, (1,)))
 _GAP = 0.12  # between the labels of ticks [inch]
+_MOST_PLAIN = 1e4  # up to which labels of a linear axis may have digits after the point
 _MOST_DIGITS = 4  # after the point, on an axis
 _PAD = 7.0  # from the axis to its labels: below half of that of the lowest tick of the vertical axis [pt]
 
@@ -72,6 +73,11 @@ def beyond_counts(low: float, high: float, inches: float) -> float:
     """How far a label of a logarithmic axis of counts may reach over its right end. [inch]."""
     ticks = _counts(low, high, (1, 2, 5))
     return max((0.5 * width(count(t)) - math.log(high / t) / math.log(high / low) * inches for t in ticks), default=0.0)
+
+
+def beyond_number(high: float) -> float:
+    """How far a label at the right end of a linear axis may reach over it. [inch]."""
+    return 0.5 * width(f"{high:,.5g}" if abs(high) < _MOST_PLAIN else f"{high:,.0f}")
 
 
 def _log(

@@ -11,8 +11,20 @@ from ckptplan.plan.simulation import Simulation
 from ckptplan.render.numbers import duration, seconds
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
 from ckptplan.render.plots.lettering import lettered, shortened
-from ckptplan.render.plots.page import LEFT, PAGE, RIGHT, Block, Rect, axes, figure_of, footnotes, heading, lines, space
-from ckptplan.render.plots.scales import grid, linear, plain
+from ckptplan.render.plots.page import (
+    LEFT,
+    PAGE,
+    Block,
+    Rect,
+    axes,
+    figure_of,
+    footnotes,
+    heading,
+    lines,
+    right_of,
+    space,
+)
+from ckptplan.render.plots.scales import beyond_number, grid, linear, plain
 from ckptplan.render.plots.style import SMALL, Theme, paler
 
 if TYPE_CHECKING:
@@ -66,12 +78,12 @@ def predicted_s(made: Simulation) -> float:
 
 
 def _axes(made: Simulation, found: Distribution, theme: Theme) -> Block:
-    inner = PAGE - LEFT - RIGHT
     flags = list(_flags(made, theme))
     ends = [found.edges_s[0], found.edges_s[-1], *(flag.at for flag in flags)]
     margin = 0.03 * (max(ends) - min(ends))
     low, high = min(ends) - margin, max(ends) + margin
     unit, size = next((u, s) for u, s in _UNITS if high >= 2.0 * s or s == 1.0)
+    inner = PAGE - LEFT - right_of(beyond_number(high / size))
     placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=False)
 
     def draw(figure: Figure, place: Rect) -> None:

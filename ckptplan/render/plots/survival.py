@@ -16,7 +16,6 @@ from ckptplan.render.plots.lettering import lettered
 from ckptplan.render.plots.page import (
     LEFT,
     PAGE,
-    RIGHT,
     Block,
     Key,
     Rect,
@@ -26,9 +25,10 @@ from ckptplan.render.plots.page import (
     heading,
     legend,
     lines,
+    right_of,
     space,
 )
-from ckptplan.render.plots.scales import clock, grid, in_percent, linear, plain
+from ckptplan.render.plots.scales import beyond_number, clock, grid, in_percent, linear, plain
 from ckptplan.render.plots.style import SMALL, Look, Theme
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ def _legends(laws: Laws, level: float, theme: Theme) -> list[Block]:
 
 
 def _axes(laws: Laws, theme: Theme) -> Block:
-    inner = PAGE - LEFT - RIGHT
+    last_s = float(laws.survival.time[-1])
+    unit, size = next((u, s) for u, s in _UNITS if last_s >= 2.0 * s or s == 1.0)
+    inner = PAGE - LEFT - right_of(beyond_number(last_s / size))
 
     def draw(figure: Figure, place: Rect) -> None:
         axis_of = axes(figure, Rect(LEFT, place.bottom + _BELOW, inner, _HIGH))
-        last_s = float(laws.survival.time[-1])
-        unit, size = next((u, s) for u, s in _UNITS if last_s >= 2.0 * s or s == 1.0)
         _draw_record(axis_of, laws, theme, size)
         times_s = np.linspace(0.0, last_s, _POINTS)
         for number, one in enumerate(_ordered(laws)):

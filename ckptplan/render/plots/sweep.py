@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +20,39 @@ from ckptplan.render.plots.page import (
     Rect,
     axes,
     figure_of,
+    footnotes,
     heading,
     legend,
     lines,
+    right_of,
+    ring,
     space,
 )
-from ckptplan.render.plots.scales import count, grid, in_percent, linear, log_count, log_time, plain
-from ckptplan.render.plots.style import SMALL, Theme
-from ckptplan.sweep.columns import Columns, Labels
-from ckptplan.sweep.measures import MEASURES, Measure
+from ckptplan.render.plots.scales import (
+    beyond_counts,
+    beyond_number,
+    grid,
+    in_percent,
+    linear,
+    log_count,
+    log_time,
+    plain,
+)
+from ckptplan.render.plots.style import SMALL, Look, Theme
+from ckptplan.render.plots.sweep_series import (
+    Series,
+    changes_of,
+    counts_of_best,
+    label,
+    measure_of,
+    notes_of_best,
+    series_of,
+    split,
+    text_of,
+    unit_of,
+)
+from ckptplan.sweep.columns import Columns
+from ckptplan.sweep.measures import Measure
 from ckptplan.sweep.study import Axis, Study
 
 if TYPE_CHECKING:
@@ -41,16 +65,8 @@ _MOST_LINES = 8
 _MOST_MARKERS = 40  # points of a line; more are drawn without
 _MOST_VALUES = 6  # of a second axis that are drawn as lines
 _MOST_MAPS = 6
-_NAMING = ("spec", "strategy", "method")
-_UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
-_LONG = 8.0  # ratio of the ends of an axis from which on it is logarithmic
-
-
-class _Series(NamedTuple):
-    """The values of one measure for one spec and strategy, with an axis for each that varies."""
-
-    name: str
-    values: Floats
+_LONG = 8.0  # ratio of the ends of a list of values from which on its axis is logarithmic
+_EVEN = 0.15  # spread of the steps of a range, over their mean: whole numbers are rounded
 
 
 def sweep_figure(study: Study, columns: Columns, theme: Theme) -> Figure:
@@ -67,54 +83,15 @@ def sweep_figure(study: Study, columns: Columns, theme: Theme) -> Figure:
     series = series_of(study, columns, measure.name)
     _refuse(varying, series)
     name = ", ".join(dict.fromkeys(member.name for member in study.members))
-    title = f"{measure.name} over {' and '.join(axis.key for axis in varying)}"
+    title = f"{label(measure)} over {' and '.join(axis.key for axis in varying)}"
     blocks = heading(theme, name, lettered(title))
     if len(varying) == 1:
         blocks += _lines(series, varying[0], measure, theme)
     elif len(series) == 1 and len(varying[1].values) <= _MOST_VALUES:
-        blocks += _lines(_split(series[0], varying[1]), varying[0], measure, theme)
+        blocks += _lines(split(series[0], varying[1]), varying[0], measure, theme)
     else:
         blocks += _maps(series, varying, measure, theme)
     return figure_of(theme, blocks, f"{lettered(name)}: {title}", words(series, measure, title))
-
-
-def measure_of(study: Study) -> Measure:
-    """The first shown column that is a number."""
-    for name in study.columns:
-        if name in MEASURES and not MEASURES[name].text:
-            return MEASURES[name]
-    raise InputError("no column that is shown is a number", hint="add one to --show, for example goodput_typed")
-
-
-def series_of(study: Study, columns: Columns, name: str) -> list[_Series]:
-    """The values by spec, strategy and method as far as rows are told apart by them; nan where there is no row."""
-    groups = [columns[one] for one in _NAMING if one in columns and (one == "spec" or one in _told_apart(study))]
-    keys = list(zip(*(group.texts() for group in groups if isinstance(group, Labels)), strict=True))
-    places = _places(study, columns)
-    values = np.asarray(columns[name], dtype=np.float64)
-    keys = keys or [()] * values.size
-    shape = [len(axis.values) for axis in study.axes if len(axis.values) > 1]
-    found: dict[tuple[str | None, ...], Floats] = {}
-    for row, key in enumerate(keys):
-        grid_of = found.setdefault(key, np.full(shape, np.nan))
-        grid_of[tuple(place[row] for place in places)] = values[row]
-    return [_Series(", ".join(lettered(part) for part in key if part), grid_of) for key, grid_of in found.items()]
-
-
-def _told_apart(study: Study) -> tuple[str, ...]:
-    from ckptplan.sweep.measures import naming_columns
-
-    return naming_columns(study.each)
-
-
-def _places(study: Study, columns: Columns) -> list[list[int]]:
-    """For each varying axis, which of its values each row has."""
-    found = []
-    for axis in study.axes:
-        if len(axis.values) > 1:
-            numbers = {float(value): place for place, value in enumerate(axis.values)}
-            found.append([numbers[float(value)] for value in np.asarray(columns[axis.key]).tolist()])
-    return found
 
 
 def refuse_undrawable(study: Study) -> None:
@@ -141,7 +118,7 @@ def refuse_undrawable(study: Study) -> None:
         )
 
 
-def _refuse(varying: Sequence[Axis], series: Sequence[_Series]) -> None:
+def _refuse(varying: Sequence[Axis], series: Sequence[Series]) -> None:
     most = _MOST_LINES if len(varying) == 1 else _MOST_MAPS
     if len(series) > most:
         raise InputError(
@@ -152,7 +129,7 @@ def _refuse(varying: Sequence[Axis], series: Sequence[_Series]) -> None:
         raise InputError("no point of the sweep has this number", hint="show another column")
 
 
-def words(series: Sequence[_Series], measure: Measure, title: str) -> str:
+def words(series: Sequence[Series], measure: Measure, title: str) -> str:
     """What the picture says, for those who do not see it."""
     ends = []
     for one in series:
@@ -163,30 +140,20 @@ def words(series: Sequence[_Series], measure: Measure, title: str) -> str:
     return f"{title}. {' '.join(ends)}"
 
 
-def text_of(measure: Measure, value: float) -> str:
-    """A value as people read it."""
-    from ckptplan.render.numbers import percent, seconds
-
-    if measure.unit == "1":
-        return percent(value)
-    return seconds(value) if measure.unit == "s" else f"{count(value)} {measure.unit}".strip()
-
-
-def _split(one: _Series, axis: Axis) -> list[_Series]:
-    return [_Series(f"{axis.key} = {text}", one.values[:, place]) for place, text in enumerate(axis.texts)]
-
-
-def _lines(series: Sequence[_Series], axis: Axis, measure: Measure, theme: Theme) -> list[Block]:
+def _lines(series: Sequence[Series], axis: Axis, measure: Measure, theme: Theme) -> list[Block]:
     looks = [theme.look(number) for number in range(len(series))]
     keys = [Key(one.name, look, "both") for one, look in zip(series, looks, strict=True) if one.name]
     size, unit = unit_of(measure.unit, np.concatenate([one.values.ravel() for one in series]))
-    caption = f"{measure.name}{f' [{unit}]' if unit else ''}"
+    caption = f"{label(measure)}{f' [{unit}]' if unit else ''}"
+    x = np.asarray(axis.values, dtype=np.float64)
+    order = np.argsort(x, kind="stable")
+    changes = [changes_of(one, order) for one in series]
+    if any(len(of_one) > 1 for of_one in changes):
+        keys.append(Key("from here on another strategy is best", Look(theme.text, marker="o"), "ring"))
 
     def draw(figure: Figure, place: Rect) -> None:
-        inner = PAGE - LEFT - RIGHT
+        inner = _inner(axis, x[order])
         axis_of = axes(figure, Rect(LEFT, place.bottom + _BELOW, inner, _HIGH))
-        x = np.asarray(axis.values, dtype=np.float64)
-        order = np.argsort(x, kind="stable")
         across = _horizontal(axis_of, axis, x[order], inner)
         for one, look in zip(series, looks, strict=True):
             axis_of.plot(
@@ -196,22 +163,22 @@ def _lines(series: Sequence[_Series], axis: Axis, measure: Measure, theme: Theme
                 linestyle=look.dash,
                 marker=look.marker if x.size <= _MOST_MARKERS else "",
                 markersize=5.0,
+                clip_on=False,
                 gid=f"series:{one.name}",
             )
+        for one, of_one in zip(series, changes, strict=True):
+            at = [place for place, _ in of_one[1:]]
+            marks = (x[at] / across).tolist(), (one.values[at] / size).tolist()
+            axis_of.add_line(ring(theme, *marks, name=f"change:{one.name}"))
         low, high = _ends([one.values / size for one in series])
-        linear(axis_of, low, high, in_percent if measure.unit == "1" else plain, vertical=True, most=6)
+        text = in_percent if measure.unit == "1" else plain
+        last = 1.0 if measure.unit == "1" and max(np.nanmax(one.values) for one in series) <= 1.0 else np.inf
+        linear(axis_of, low, high, text, vertical=True, most=6, last=last)
         grid(axis_of, theme)
 
     above = [legend(theme, keys), space(0.05)] if keys else []
-    return [*above, lines([caption], size=SMALL, colour=theme.muted), Block(0.08 + _HIGH + _BELOW, draw)]
-
-
-def unit_of(unit: str, values: Floats) -> tuple[float, str]:
-    """What values are divided by to be read, and the unit they then have: times in the largest that suits them."""
-    if unit != "s":
-        return 1.0, "" if unit == "1" else unit
-    largest = float(np.nanmax(values))
-    return next((size, name) for name, size in _UNITS if largest >= 2.0 * size or size == 1.0)
+    notes = footnotes(theme, list(notes_of_best(series, changes, axis)))
+    return [*above, lines([caption], size=SMALL, colour=theme.muted), Block(0.08 + _HIGH + _BELOW, draw), notes]
 
 
 def _ends(values: Sequence[Floats]) -> tuple[float, float]:
@@ -221,13 +188,36 @@ def _ends(values: Sequence[Floats]) -> tuple[float, float]:
     return (0.0 if 0.0 <= low < 0.3 * high else low - margin), high + margin
 
 
+def _is_log(x: Floats) -> bool:
+    """Whether values in order are those of a logarithmic range; a list that is neither is judged by its ends."""
+    if not x[0] > 0.0:
+        return False
+    if x.size > 2:
+        uneven = [float(np.ptp(steps) / steps.mean()) for steps in (np.diff(x), np.diff(np.log(x)))]
+        if min(uneven) < _EVEN:
+            return uneven[1] < uneven[0]
+    return bool(x[-1] >= _LONG * x[0])
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    margin = (high / low) ** 0.02
+    return low / margin, high * margin
+
+
+def _inner(axis: Axis, x: Floats) -> float:
+    """Width of the axes, so that the last label of the horizontal axis is there whole. [inch]."""
+    if not _is_log(x):
+        return PAGE - LEFT - right_of(beyond_number(float(x[-1]) / unit_of(axis.unit, x)[0]))
+    inner = PAGE - LEFT - RIGHT
+    return inner if axis.unit == "s" else PAGE - LEFT - right_of(beyond_counts(*_widened(x[0], x[-1]), inner))
+
+
 def _horizontal(axis_of: Axes, axis: Axis, x: Floats, inner: float) -> float:
-    """The horizontal axis, logarithmic where its values span much; returns what they are divided by."""
+    """The horizontal axis, spaced as its values are; returns what they are divided by."""
     low, high = float(x[0]), float(x[-1])
     size, unit = unit_of(axis.unit, x)
-    if low > 0.0 and high >= _LONG * low:
-        margin = (high / low) ** 0.02
-        (log_time if axis.unit == "s" else log_count)(axis_of, low / margin, high * margin, inner)
+    if _is_log(x):
+        (log_time if axis.unit == "s" else log_count)(axis_of, *_widened(low, high), inner)
         size, unit = 1.0, "" if axis.unit == "s" else unit
     else:
         margin = 0.02 * (high - low)
@@ -236,7 +226,7 @@ def _horizontal(axis_of: Axes, axis: Axis, x: Floats, inner: float) -> float:
     return size
 
 
-def _maps(series: Sequence[_Series], varying: Sequence[Axis], measure: Measure, theme: Theme) -> Iterator[Block]:
+def _maps(series: Sequence[Series], varying: Sequence[Axis], measure: Measure, theme: Theme) -> Iterator[Block]:
     known = np.concatenate([one.values[np.isfinite(one.values)] for one in series])
     ends = (float(known.min()), float(known.max()))
     for one in series:
@@ -244,3 +234,4 @@ def _maps(series: Sequence[_Series], varying: Sequence[Axis], measure: Measure, 
             yield lines([one.name])
         yield heat_block(one.values, (varying[0], varying[1]), ends, lambda value: text_of(measure, value), theme)
         yield space(0.08)
+    yield footnotes(theme, list(counts_of_best(series)))

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from ckptplan.load import load, shipped_configs
 from ckptplan.plan import Plan, plan
-from ckptplan.render.bars import PARTS, apportion, gain_bar, loss_bars
-from ckptplan.render.numbers import hundredths
+from ckptplan.render.bars import PARTS, apportion, basis, gain_bar, loss_bars
+from ckptplan.render.numbers import hundredths, percent
 from ckptplan.render.plan_report import report
 from ckptplan.render.screen import Screen
 from tests.cli.harness import ckptplan
@@ -109,6 +109,20 @@ def test_no_width_wraps_or_cuts_a_bar(width: int, unicode: bool) -> None:
     assert all(len(line) <= width for line in lines)
     labelled = [line for line in lines if re.match(" (file system|tiers|  given)", line)]
     assert len(labelled) == (4 if lines else 0)
+
+
+def test_shares_of_another_interval_than_the_typed_one_say_so() -> None:
+    """Where whole steps, or the method, make goodput another number, both are told apart; else nothing is said."""
+    coarse = plan(load("llama3-405b", sets=["training.step_time=300 s"]).scenario, whole_run=False)
+    text = " ".join(loss_bars(coarse, Screen(100)).split())
+    assert "before it is rounded to whole steps" in text
+    for record in coarse.optima():
+        assert f"{percent(record.goodput_typed)} with {record.strategy}" in text
+        assert percent(record.goodput) != percent(record.goodput_typed)
+    first_order = plan(load("llama3-405b").scenario, methods=["young"], whole_run=False)
+    assert "as the method accounts for it" in basis(first_order)
+    assert basis(planned("llama3-405b")) == ""
+    assert "what is typed" not in loss_bars(planned("llama3-405b"), Screen(100))
 
 
 def test_narrow_terminals_get_shorter_bars() -> None:

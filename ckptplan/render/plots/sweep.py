@@ -169,7 +169,8 @@ def _lines(series: Sequence[Series], axis: Axis, measure: Measure, theme: Theme)
         for one, of_one in zip(series, changes, strict=True):
             at = [place for place, _ in of_one[1:]]
             marks = (x[at] / across).tolist(), (one.values[at] / size).tolist()
-            axis_of.add_line(ring(theme, *marks, name=f"change:{one.name}"))
+            if at:
+                axis_of.add_line(ring(theme, *marks, name=f"change:{one.name}"))
         low, high = _ends([one.values / size for one in series])
         text = in_percent if measure.unit == "1" else plain
         last = 1.0 if measure.unit == "1" and max(np.nanmax(one.values) for one in series) <= 1.0 else np.inf

@@ -9,7 +9,10 @@ import numpy.typing as npt
 import pytest
 from matplotlib.colors import to_rgb
 
+from ckptplan.render.plots.simulation import simulation_figure
 from ckptplan.render.plots.style import THEMES, Look
+from tests.render.plots.drawn import named
+from tests.render.plots.results import simulation_of
 
 # Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
 _EYES = {
@@ -78,6 +81,16 @@ def test_parts_that_may_touch_differ_in_grey(theme: str) -> None:
     parts = THEMES[theme].parts
     for (name, one), (other_name, other) in combinations(parts.items(), 2):
         assert one.hatch != other.hatch or _contrast(one.colour, other.colour) >= 1.5, (name, other_name)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_marks_stand_out_from_the_bars_of_a_histogram(theme: str) -> None:
+    """At least 3:1 as well: quantiles, mean and prediction lie over the bars."""
+    from matplotlib.colors import to_hex
+
+    found = THEMES[theme]
+    bars = to_hex(named(simulation_figure(simulation_of("lab-64"), found), "runs").get_facecolor())
+    assert min(_contrast(colour, bars) for colour in (found.text, found.accent)) >= 3.0
 
 
 def test_the_colours_of_a_map_rise_in_lightness_to_every_eye() -> None:

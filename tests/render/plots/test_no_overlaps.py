@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ckptplan.errors import InputError
+from ckptplan.load import load
+from ckptplan.plan.scale.scaling import scaling
+from ckptplan.render.plots.scale import scale_figure
 from ckptplan.render.plots.style import THEMES
 from ckptplan.render.plots.sweep import sweep_figure
 from tests.render.plots.drawn import clashes, texts_of
@@ -28,6 +31,14 @@ def test_no_text_overlaps_another_or_leaves_the_figure(kind: str, name: str, the
 def test_no_text_of_a_fitted_record_overlaps(theme: str) -> None:
     """The same for the record of the example."""
     assert clashes(fit_figure(THEMES[theme])) == []
+
+
+def test_the_last_size_of_a_scaling_is_there_whole() -> None:
+    """A label of seven digits at the right end of the axis does not leave the figure."""
+    made = scaling(load("llama3-405b").scenario, gpus=[1_000_000])
+    figure = scale_figure(made, THEMES["light"])
+    assert "1,000,000" in [one.text for one in texts_of(figure)]
+    assert clashes(figure) == []
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ import matplotlib.colors
 import matplotlib.image
 import pytest
 
+from ckptplan.render.plots.breakdown import breakdown_figure
 from ckptplan.render.plots.saving import png_bytes, svg_bytes, svg_text
 from ckptplan.render.plots.style import LIGHT, THEMES
 from tests.render.plots.drawn import texts_of
-from tests.render.plots.results import KINDS, fit_figure
+from tests.render.plots.results import KINDS, fit_figure, plan_of
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _ELSEWHERE = """
@@ -98,6 +99,14 @@ def test_a_png_is_read_and_is_twice_the_size_of_a_page(theme: str) -> None:
     assert image.shape[2] == 3 or (image[..., 3] == 1.0).all()
     assert b"Software" not in data
     assert b"tIME" not in data
+
+
+def test_every_part_of_a_breakdown_is_light() -> None:
+    """Hatches are few lines: all parts together make less than 60 kB of SVG."""
+    made, _ = plan_of("lab-64")
+    fields = ("save_fraction", "rework_fraction", "restart_fraction", "slow_fraction", "waiting_fraction")
+    records = tuple(record._replace(**dict.fromkeys(fields, 0.05), goodput=0.75) for record in made.records)
+    assert len(svg_bytes(breakdown_figure(made._replace(records=records), LIGHT))) < 60_000
 
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:

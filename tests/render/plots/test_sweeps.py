@@ -1,0 +1,81 @@
+"""Pictures of sweeps: axes spaced as their values are, and which strategy is best where."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ckptplan.render.plots.style import LIGHT
+from ckptplan.render.plots.sweep import sweep_figure
+from tests.render.plots.drawn import clashes, named, names, texts_of
+from tests.render.plots.results import swept
+
+
+@pytest.mark.parametrize(
+    ("over", "scale"),
+    [
+        ("interval=1..60 s:5", "linear"),
+        ("interval=1..60 s:log:5", "log"),
+        ("interval=50..60 s:log:4", "log"),
+        ("cluster.gpus=64..128:5", "linear"),
+        ("cluster.gpus=8..4000:25", "linear"),
+        ("cluster.gpus=8..4000:log:25", "log"),
+        ("cluster.gpus=64,128,256", "log"),
+        ("cluster.gpus=64,100", "linear"),
+        ("cluster.gpus=64,72,4096", "log"),
+        ("cluster.gpus=64,72,96", "linear"),
+    ],
+)
+def test_an_axis_is_spaced_as_its_values_are(over: str, scale: str) -> None:
+    """A linear range has a linear axis and a logarithmic one a logarithmic; a list goes by the ratio of its ends."""
+    figure = sweep_figure(*swept(("lab-64",), (over,), show="goodput_typed"), LIGHT)
+    assert figure.axes[0].get_xscale() == scale
+    assert clashes(figure) == []
+
+
+@pytest.mark.parametrize("over", ["cluster.gpus=1000..1000000:log:7", "cluster.gpus=1000..10000000:5"])
+def test_the_last_label_of_an_axis_is_whole(over: str) -> None:
+    """Seven digits at the right end find their room."""
+    figure = sweep_figure(*swept(("llama3-405b",), (over,)), LIGHT)
+    assert clashes(figure) == []
+    assert any(one.text in ("1,000,000", "10,000,000") for one in texts_of(figure))
+
+
+@pytest.mark.parametrize(("measure", "shown"), [("interval_s", "interval [min]"), ("size_bytes", "size [bytes]")])
+def test_a_name_has_its_unit_once(measure: str, shown: str) -> None:
+    """In brackets, not in its name too."""
+    figure = sweep_figure(*swept(("lab-64",), ("cluster.gpus=64,128",), show=measure), LIGHT)
+    texts = [one.text for one in texts_of(figure)]
+    assert shown in texts
+    assert not any(measure in text for text in texts)
+
+
+def test_a_change_of_the_best_strategy_is_marked_and_named() -> None:
+    """A ring at the first point of the other strategy, as the column of strategies has it; below it both by name."""
+    over = ("save[1].stall=1..5000 s:log:12",)
+    study, columns = swept(("lab-64",), over, show="goodput_typed,strategy")
+    figure = sweep_figure(study, columns, LIGHT)
+    strategies = columns["strategy"].texts()  # type: ignore[union-attr]
+    first = strategies.index("synchronous")
+    assert strategies == ["asynchronous"] * first + ["synchronous"] * (len(strategies) - first)
+    (x,), (y,) = named(figure, "change:").get_data()
+    assert (x, y) == (np.asarray(columns["save[1].stall"])[first], np.asarray(columns["goodput_typed"])[first])
+    text = f"Best strategy: asynchronous, then synchronous from {study.axes[0].texts[first]} on."
+    assert text in [one.text for one in texts_of(figure)]
+    assert "from here on another strategy is best" in [one.text for one in texts_of(figure)]
+
+
+def test_one_best_strategy_is_named() -> None:
+    """Of lines and of maps; strategies that have lines of their own need no note."""
+    for over, options, says in (
+        (("cluster.gpus=64,128",), {}, "Best strategy throughout: asynchronous."),
+        (("cluster.gpus=64..640:9", "restart.total=1..30 min:9"), {}, "Best strategy throughout: asynchronous."),
+        (("cluster.gpus=64..640:9", "save[1].stall=1..5000 s:9"), {}, "Best strategy: synchronous at "),
+        (("cluster.gpus=64,128",), {"each": "strategy"}, ""),
+    ):
+        figure = sweep_figure(*swept(("lab-64",), over, **options), LIGHT)
+        texts = [one.text for one in texts_of(figure) if one.text.startswith("Best strategy")]
+        assert bool(texts) == bool(says)
+        assert all(text.startswith(says) for text in texts)
+        assert clashes(figure) == []
+    assert not any(name.startswith("change") for name in names(figure))

@@ -14,7 +14,7 @@ from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
 from ckptplan.render.plots.given import NAME, given_notes, given_of, names_of
-from ckptplan.render.plots.lettering import beside, lettered, shortened
+from ckptplan.render.plots.lettering import beside, distinct, lettered, shortened
 from ckptplan.render.plots.page import (
     LEFT,
     PAGE,
@@ -73,11 +73,11 @@ def gpus_of(plan: Plan) -> str:
 
 def words(curve: GoodputCurve) -> str:
     """What the picture says, for those who do not see it."""
-    texts = []
+    texts, names = [], distinct([line.strategy for line in curve.lines], "strategy")
     for line in curve.lines:
         best = int(np.nanargmax(line.goodput)) if not np.isnan(line.goodput).all() else 0
         texts.append(
-            f"{lettered(line.strategy)} rises to {percent(float(line.goodput[best]))} at about "
+            f"{names[line.strategy]} rises to {percent(float(line.goodput[best]))} at about "
             f"{seconds(float(curve.interval_s[best]))} and falls on both sides."
         )
     return " ".join([*texts, *([] if curve.flat is None else [flat_text(curve)])])

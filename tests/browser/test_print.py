@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
 
 import pypdf
 import pytest
@@ -14,6 +17,7 @@ from tests.browser.conftest import Shown
 
 # A4 less the margins of the style sheet, in CSS pixels.
 PAPER_PX = round((210 - 2 * 12) / 25.4 * 96)
+Paper: TypeAlias = Callable[..., bytes]
 PRINTED = ("llama3-405b", "spectrum-16384", "one_tier", "tiers")
 
 
@@ -22,25 +26,33 @@ def _packed(text: str) -> str:
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text))
 
 
+@pytest.fixture(scope="module")
+def paper(page: Shown) -> Paper:
+    """A report as PDF, printed once for all tests."""
+
+    @cache
+    def printed(name: str, *, dark: bool = False) -> bytes:
+        return page(name, dark=dark).pdf()
+
+    return printed
+
+
 @pytest.mark.parametrize("name", PRINTED)
-def test_every_cell_of_every_table_is_on_paper(page: Shown, name: str) -> None:
+def test_every_cell_of_every_table_is_on_paper(page: Shown, paper: Paper, name: str) -> None:
     """Printed to PDF, each cell is found in its text and within the page, those of folded tables too."""
-    tab = page(name)
-    tables, pdf = tab.ask(TABLES), pypdf.PdfReader(io.BytesIO(tab.pdf()))
-    outside: list[str] = []
-    texts = [_text_within(sheet, outside) for sheet in pdf.pages]
+    texts, outside = _read(paper(name))
     printed = "".join(map(_packed, texts))
-    assert outside == []
-    for table in tables:
+    assert outside == ()
+    for table in page(name).ask(TABLES):
         for row in table["rows"]:
             for cell in row:
                 assert _packed(_as_drawn(cell)) in printed, (table["caption"], cell)
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_who_prefers_dark_prints_the_same(page: Shown, name: str) -> None:
+def test_who_prefers_dark_prints_the_same(paper: Paper, name: str) -> None:
     """Every drawing instruction of every page is that of a light screen, so that nothing else need be looked at."""
-    light, dark = (_drawn(page(name, dark=dark).pdf()) for dark in (False, True))
+    light, dark = (_drawn(paper(name, dark=dark)) for dark in (False, True))
     assert len(light) > 3
     assert light == dark
 
@@ -51,13 +63,21 @@ def _drawn(pdf: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_no_page_is_nearly_empty(page: Shown, name: str) -> None:
+def test_no_page_is_nearly_empty(paper: Paper, name: str) -> None:
     """What made the report stands on the first page, not alone on the last; what is for machines is not printed."""
-    sheets = [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(page(name).pdf())).pages]
+    sheets, _ = _read(paper(name))
     assert "Made by ckptplan" in sheets[0]
     assert sum("Made by ckptplan" in sheet for sheet in sheets) == 1
     assert "application/json" not in "".join(sheets)
     assert min(len(_packed(sheet)) for sheet in sheets) > 200, [len(_packed(sheet)) for sheet in sheets]
+
+
+@cache
+def _read(pdf: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The text of each page, and what lies beyond their edges."""
+    outside: list[str] = []
+    sheets = pypdf.PdfReader(io.BytesIO(pdf)).pages
+    return tuple(_text_within(sheet, outside) for sheet in sheets), tuple(outside)
 
 
 def _as_drawn(cell: str) -> str:
@@ -94,11 +114,10 @@ def test_what_is_folded_is_printed(page: Shown) -> None:
     assert all(tab.ask(visible))
 
 
-def test_a_table_that_spans_pages_has_its_head_on_each(page: Shown) -> None:
+def test_a_table_that_spans_pages_has_its_head_on_each(page: Shown, paper: Paper) -> None:
     """The heads of the inputs stand on every page that has some of them."""
-    tab = page("spectrum-16384")
-    inputs = next(table for table in tab.ask(TABLES) if table["caption"].startswith("Given"))
-    sheets = [_packed(sheet.extract_text()) for sheet in pypdf.PdfReader(io.BytesIO(tab.pdf())).pages]
+    inputs = next(table for table in page("spectrum-16384").ask(TABLES) if table["caption"].startswith("Given"))
+    sheets = [_packed(sheet) for sheet in _read(paper("spectrum-16384"))[0]]
     having = [sheet for sheet in sheets if "spectrum-16384.yaml:" in sheet]
     assert len(having) > 1
     assert all(_packed("".join(inputs["heads"])) in sheet for sheet in having)

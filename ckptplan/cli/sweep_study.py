@@ -108,7 +108,7 @@ def _study(found: Found, axes: Sequence[WrittenAxis], options: Options) -> Plann
     specs = tuple(spec for spec, _ in read)
     notes = [*found.notes, *(note for axis in axes for note in axis.notes), *left_out]
     inputs = tuple(dict.fromkeys((*found.files, *(name for spec in specs for name in spec.named))))
-    return Planned(study, specs, hidden, inputs, (*notes, *_warnings(specs)))
+    return Planned(study, specs, hidden, inputs, (*notes, *_warnings([spec for spec, _, _ in kept])))
 
 
 def _warnings(specs: Sequence[Spec]) -> list[Problem]:

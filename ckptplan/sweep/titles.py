@@ -47,11 +47,12 @@ def title_of(name: str) -> str:
 
 def columns_of(word: str) -> tuple[str, ...]:
     """The columns that a name, a group or a title of a table stands for; none where it is no such word."""
-    if word in MEASURES:
-        return (word,)
-    if word in GROUPS:
-        return GROUPS[word]
-    found = _by_title().get(word.casefold())
+    plain = word.casefold()
+    if plain in MEASURES:
+        return (plain,)
+    if plain in GROUPS:
+        return GROUPS[plain]
+    found = _by_title().get(plain)
     return () if found is None else (found,)
 
 

@@ -10,7 +10,7 @@ import pytest
 from ckptplan.errors import InputError
 from ckptplan.spec.axes import axes_from_flags
 from ckptplan.spec.reading import read_spec, spec_json_schema
-from ckptplan.spec.sweep_group import asked_in
+from ckptplan.spec.sweep_group import asked_in, unknown_names_in
 from ckptplan.spec.sweep_members import Rebuilt, read_member
 from tests.spec.broken import GOOD
 
@@ -140,13 +140,32 @@ def test_a_file_with_nothing_but_the_group_is_a_study():
     assert "ckptplan sweep study.yaml" in caught.value.render()
 
 
+def test_names_that_only_a_sweep_knows_are_checked_on_demand():
+    """Columns by name, title or group, methods and strategies: each fault with its line; the spec itself reads."""
+    text = (
+        "\nsweep:\n  show: [goodput_typd, steps, lost goodput, shares]\n  methods: yong\n  strategies: [sharded, bg]\n"
+    )
+    faults = unknown_names_in(read_spec((GOOD + text).encode(), "run.yaml"))
+    first = GOOD.count("\n") + 3
+    assert [(fault.key, fault.place.line) for fault in faults] == [
+        ("sweep.show", first),
+        ("sweep.methods", first + 1),
+        ("sweep.strategies", first + 2),
+    ]
+    assert "goodput_typed" in faults[0].hint
+    assert "--show list" in faults[0].hint
+    assert not unknown_names_in(read_spec(GOOD.encode(), "run.yaml"))
+    assert not unknown_names_in(read_spec((GOOD + GRID).encode(), "run.yaml"))
+
+
 def test_a_study_must_name_specs():
     """One clear error."""
     with pytest.raises(InputError) as caught:
         asked_in(b"sweep: {over: {cluster.gpus: [8]}}\n", "study.yaml")
     assert "missing in a file without a spec" in caught.value.render()
-    with pytest.raises(InputError, match="a group of keys belongs here"):
+    with pytest.raises(InputError, match="a group of keys belongs here") as caught:
         asked_in(b"sweep: 3\n", "study.yaml")
+    assert len(caught.value.problems) == 1
 
 
 HOSTILE = {

@@ -91,7 +91,11 @@ def test_a_sweep_says_from_what_it_goes_on(place):
     _wait_for(place / "kept", 4000, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    held = bytearray((place / "kept").read_bytes())
+    held[-1] ^= 1
+    (place / "kept").write_bytes(held)
     ran = ckptplan(*SLOW, "--format", "csv", "-o", "out.csv", "--resume", "kept", cwd=place)
+    assert "bytes of kept are torn or damaged; what stood there is evaluated again" in ran.err
     assert "goes on from kept: " in ran.err
     assert "of 20 points" in ran.err
     assert (place / "out.csv").read_bytes() == wanted

@@ -98,6 +98,8 @@ def average(
     for path in paths:
         refuse_empty(path)
     _refuse_usage(paths, out, dry_run=dry_run, weights=weights, ema=ema)
+    if out is not None and str(out) in {"-", "."}:  # Path("") is the latter
+        raise UsageError("-o wants a name for the weights", hint="write -o mean.safetensors, or -o and a new folder")
     if out is not None:
         refuse_ending(out, "-o", "the report is printed: --format json > FILE")
     choice = _choice(dtype, include, strip_prefix, masters=not no_masters)

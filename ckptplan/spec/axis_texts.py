@@ -124,13 +124,12 @@ def _sized(name: str, form: str) -> float | None:
 
 
 def _digits_apart(amounts: Sequence[float | int]) -> int:
-    """So many digits that the nearest neighbours differ in the last one, or a few less than that."""
+    """So many digits that the last one is no larger than the difference between any two."""
     digits = _FEWEST
-    ordered = sorted(amounts)
-    for low, high in pairwise(ordered):
-        if low < high < low + high * 10.0**-digits:
-            digits = math.floor(-math.log10((high - low) / high))
-    return max(_FEWEST, min(digits, _MOST))
+    for low, high in pairwise(sorted(amounts)):
+        if low < high < low + high * 10.0 ** (1 - digits):
+            digits = max(digits, math.floor(math.log10(high)) + 1 + math.ceil(-math.log10(high - low)))
+    return min(digits, _MOST)
 
 
 def _number(value: float | int, digits: int, form: str) -> str:

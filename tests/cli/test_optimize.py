@@ -347,6 +347,10 @@ def test_a_hyphen_is_standard_output_and_no_name_is_refused(tell, tmp_path, monk
         told = tell(*command, "-o", "")
         assert (told.code, told.out) == (2, "")
         assert "-o is given no file" in told.err
+    for name in ("-", ""):
+        told = tell("average", "a", "b", "-o", name)
+        assert (told.code, told.out) == (2, "")
+        assert "-o wants a name for the weights" in told.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -82,12 +82,11 @@ def _pair(before: Value | None, after: Value | None) -> tuple[str, str]:
 def _entries(spec: Spec, name: str) -> str:
     """``2 (synchronous, asynchronous)``."""
     scenario = spec.scenario
-    of = {
-        "save": scenario.saves,
-        "storage.tiers": scenario.storage.tiers,
-        "failures.classes": scenario.failures.classes,
-    }
-    names = [one.name for one in of[name]]
+    names = {
+        "save": [save.name for save in scenario.saves],
+        "storage.tiers": [tier.name for tier in scenario.storage.tiers],
+        "failures.classes": [one.name for one in scenario.failures.classes],
+    }[name]
     more = ", ..." if len(names) > _NAMED else ""
     return f"{len(names)} ({', '.join(names[:_NAMED])}{more})" if names else "none"
 

@@ -17,7 +17,6 @@ from ckptplan.interval.methods import METHODS
 from ckptplan.interval.steps import whole_steps
 from ckptplan.plan.case import Case
 
-
 _WHOLE = 1e-9  # relative distance at which a given interval counts as whole steps
 
 

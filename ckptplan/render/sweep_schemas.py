@@ -7,7 +7,10 @@ from typing import Any
 from ckptplan.render.schema_parts import COUNT, NUMBER, TEXT, TEXTS, WHOLE, object_of
 
 _AXIS = {
-    "key": {**TEXT, "description": "of the spec, an entry of a list by number or name as it was asked for; interval: a given one"},
+    "key": {
+        **TEXT,
+        "description": "of the spec, an entry of a list by number or name as it was asked for; interval: a given one",
+    },
     "column": {**TEXT, "description": "where its values stand in the rows"},
     "unit": {"enum": ["", "s", "bytes", "bytes/s", "W"]},
     "values": {"type": "array", "items": NUMBER, "minItems": 1},

@@ -130,9 +130,7 @@ def test_money_and_hours_say_what_they_are(tell: Tell) -> None:
     """Lost hours are worth something, and their hours are not those of optimize to the end of the run."""
     told = tell("compare", "llama3-405b", "rsc-1", "--gpu-hour-price", "2.5")
     assert "A loses 1,866,607 of 23,100,271 GPU-hours worth 4,666,517 and B" in told.out
-    assert (
-        "  - run time and GPU-hours are the work over this goodput, which is that of a long run" in told.out
-    )
+    assert "  - run time and GPU-hours are the work over this goodput, which is that of a long run" in told.out
     assert "23,100,263 GPU-hours" in tell("optimize", "llama3-405b").out
 
 

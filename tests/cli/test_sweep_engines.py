@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,20 @@ def test_a_reader_that_has_gone_is_no_error(place):
     done = subprocess.run(shell, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == "code 0\n"
+
+
+@pytest.mark.parametrize("steering", [{"NO_COLOR": "1", "TERM": "xterm-256color"}, {"TERM": "dumb"}])
+def test_a_terminal_that_wants_no_escape_codes_gets_none(place, steering):
+    """Progress is shown on it nevertheless, in a line that is written over itself."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "ckptplan", *SLOW, "--jobs", "2", "--format", "csv", "-o", "out.csv"]
+    process = subprocess.Popen(command, cwd=place, env=environment(steering), stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    with suppress(OSError):  # EIO: the other end is closed
+        while piece := os.read(ours, 4096):
+            said += piece
+    os.close(ours)
+    assert process.wait() == 0
+    assert b" of 20 points" in said
+    assert b"\x1b" not in said

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from ckptplan.cli.options import Format
 from ckptplan.errors import InputError, Problem, UsageError
@@ -72,11 +72,19 @@ def emit(text: str, output: Path | None) -> None:
 
 def replace(output: Path, data: bytes) -> None:
     """Write a file that appears whole or not at all."""
+    with replacing(output) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(output: Path) -> Iterator[BinaryIO]:
+    """A file aside, which takes the place of the output once it is whole; a device or a pipe is written to."""
     if output.exists() and not output.is_file():
-        # A device or a pipe (/dev/stdout) cannot be replaced: it is written to.
+        # A device or a pipe (/dev/stdout) cannot be replaced.
         if output.is_dir():
             raise IsADirectoryError(21, "it is a directory")
-        output.write_bytes(data)
+        with output.open("wb") as device:
+            yield device
         return
     import tempfile
 
@@ -85,8 +93,8 @@ def replace(output: Path, data: bytes) -> None:
     aside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
+            yield file
+        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         aside.replace(target)
     except BaseException:
         with suppress(OSError):
@@ -94,7 +102,7 @@ def replace(output: Path, data: bytes) -> None:
         raise
 
 
-def umask() -> int:
+def _umask() -> int:
     """What this process takes from the permissions of new files."""
     mask = os.umask(0)
     os.umask(mask)

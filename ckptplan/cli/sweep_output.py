@@ -7,7 +7,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ckptplan.cli.output import umask
+from ckptplan.cli.output import replacing
 from ckptplan.errors import InputError, printable
 from ckptplan.render.sweep_columns import GOODPUT, STATUS
 from ckptplan.sweep.columns import Columns, Labels
@@ -88,28 +87,15 @@ def destination(output: Path | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replacing(output: Path) -> Iterator[BinaryIO]:
-    if output.exists() and not output.is_file():
-        if output.is_dir():
-            raise IsADirectoryError(21, "it is a directory")
-        with output.open("wb") as device:  # /dev/stdout or a pipe cannot be replaced: it is written to
-            yield device
-        return
-    target = output.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    aside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """A locked file aside; once it has taken its place, what killed runs have left of the same file goes."""
+    began_s = 0.0
+    with replacing(output) as file:
+        with suppress(OSError):  # a file system without locks, or a device
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             began_s = os.fstat(file.fileno()).st_mtime
-            yield file
-        aside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
-        aside.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            aside.unlink()
-        raise
-    _remove_leftovers(target, began_s)
+        yield file
+    if output.is_file():
+        _remove_leftovers(output.resolve(), began_s)
 
 
 def _remove_leftovers(target: Path, before_s: float) -> None:

@@ -2,40 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 from ckptplan import __version__
-from ckptplan.cli import (
-    audit,
-    average,
-    compare,
-    configs,
-    fit,
-    inspect,
-    levers,
-    measure,
-    methods,
-    online,
-    optimize,
-    report,
-    reshard,
-    retain,
-    scale,
-    simulate,
-    size,
-    spec,
-    sweep,
-)
 
 _EPILOG = (
     "Exit codes: 0 ok; 1 the input is wrong or has no answer; 2 usage; 3 a requested check failed; 70 a bug; "
     "130 interrupted. Results go to standard output, warnings to standard error."
 )
 
+# Each is the function of its name in the module of its name, or a group of commands, the ``app`` of that module.
+_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "optimize": "How often to save, and where every hour goes.",
+        "simulate": "Whole runs played out, failure by failure.",
+        "report": "One file to send: answer, pictures, levers, sources.",
+        "levers": "What to change first, and what each change would gain.",
+        "scale": "How many GPUs: where more of them stop helping, or paying.",
+        "sweep": "A grid over any numeric keys, of one spec or several.",
+        "compare": "Two runs side by side, and what makes the difference.",
+        "retain": "How many saves to keep, and which.",
+        "online": "An interval that follows the failures of the run itself.",
+        "fit": "From a record of failures to a rate one may trust.",
+        "size": "What a checkpoint must hold, and its bytes.",
+        "inspect": "What a checkpoint on disk holds.",
+        "audit": "Whether a run can go on from a checkpoint, or from which.",
+        "reshard": "Which rank of a new layout reads what, and how long it takes.",
+        "average": "The mean of neighbouring checkpoints, and whether it makes sense.",
+        "methods": "The formulas, and when to believe them.",
+        "configs": "The shipped specs of published runs.",
+    }
+)
+_GROUPS = ("measure", "spec")
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name. Each is made when it is asked for: to make all takes a fifth of the time of an ``optimize``."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _made(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_COMMANDS, *_GROUPS))
+
+    def __len__(self) -> int:
+        return len(_COMMANDS) + len(_GROUPS)
+
+
+def _made(name: str) -> Any:
+    if name in _GROUPS:
+        group = get_group(import_module(f"ckptplan.cli.{name}").app)
+        group.name = name
+        return group
+    short_help = _COMMANDS[name]  # a KeyError for names that are no command
+    alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+    alone.command(name, short_help=short_help)(getattr(import_module(f"ckptplan.cli.{name}"), name))
+    return get_command(alone)
+
+
+class _Group(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = cast("MutableMapping[str, Any]", _Commands())  # nothing adds to it
+
+
 app = typer.Typer(
     name="ckptplan",
+    cls=_Group,
     rich_markup_mode=None,  # markup would delete [s] and [min]
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -61,24 +108,3 @@ def _main(
 
     How often to save a training checkpoint, what that costs, and what to change first.
     """
-
-
-app.command("optimize", short_help="How often to save, and where every hour goes.")(optimize.optimize)
-app.command("simulate", short_help="Whole runs played out, failure by failure.")(simulate.simulate)
-app.command("report", short_help="One file to send: answer, pictures, levers, sources.")(report.report)
-app.command("levers", short_help="What to change first, and what each change would gain.")(levers.levers)
-app.command("scale", short_help="How many GPUs: where more of them stop helping, or paying.")(scale.scale)
-app.command("sweep", short_help="A grid over any numeric keys, of one spec or several.")(sweep.sweep)
-app.command("compare", short_help="Two runs side by side, and what makes the difference.")(compare.compare)
-app.command("retain", short_help="How many saves to keep, and which.")(retain.retain)
-app.command("online", short_help="An interval that follows the failures of the run itself.")(online.online)
-app.command("fit", short_help="From a record of failures to a rate one may trust.")(fit.fit)
-app.command("size", short_help="What a checkpoint must hold, and its bytes.")(size.size)
-app.command("inspect", short_help="What a checkpoint on disk holds.")(inspect.inspect)
-app.command("audit", short_help="Whether a run can go on from a checkpoint, or from which.")(audit.audit)
-app.command("reshard", short_help="Which rank of a new layout reads what, and how long it takes.")(reshard.reshard)
-app.command("average", short_help="The mean of neighbouring checkpoints, and whether it makes sense.")(average.average)
-app.command("methods", short_help="The formulas, and when to believe them.")(methods.methods)
-app.command("configs", short_help="The shipped specs of published runs.")(configs.configs)
-app.add_typer(measure.app, name="measure")
-app.add_typer(spec.app, name="spec")

@@ -14,6 +14,7 @@ from ckptplan.cost.saving import SaveCost, save_cost
 from ckptplan.cost.scenario import Mode, Save, Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.levers import factors
+from ckptplan.plan.levers.change import Change
 from ckptplan.units import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
@@ -25,15 +26,6 @@ DETECTED_S = 30.0  # the timeout of heartbeats in a published recipe (Google Clo
 SWAPPED_S = 60.0
 NEGLIGIBLE = 1e-4  # share of time spent waiting for a node
 _SHOWN = 3  # strategies whose numbers stand in the text of a change
-
-
-class Change(NamedTuple):
-    """A run with a lever pulled. ``extra_gpus`` stand by for it, and are paid for."""
-
-    scenario: Scenario
-    text: str
-    notes: tuple[str, ...] = ()
-    extra_gpus: int = 0
 
 
 class Entry(NamedTuple):

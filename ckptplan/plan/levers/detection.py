@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckptplan.plan.levers.catalogue import Change
+from ckptplan.plan.levers.change import Change
 from ckptplan.units import format_time
 
 if TYPE_CHECKING:

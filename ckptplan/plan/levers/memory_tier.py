@@ -10,7 +10,7 @@ from ckptplan.cost.scenario import COPY_BANDWIDTH_BYTES_PER_S, Mode, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.tier_survival import Tier, TierKind
 from ckptplan.errors import InputError
-from ckptplan.plan.levers.catalogue import Change
+from ckptplan.plan.levers.change import Change
 from ckptplan.plan.record import TIERS
 from ckptplan.units import format_rate, format_size, format_time
 

@@ -14,7 +14,8 @@ from ckptplan.interval.elementary import ceil_to_whole
 from ckptplan.interval.exact import exact_interval
 from ckptplan.interval.steps import whole_steps
 from ckptplan.plan.case import Case, cases_of
-from ckptplan.plan.levers.catalogue import CATALOGUE, Change, Entry
+from ckptplan.plan.levers.catalogue import CATALOGUE, Entry
+from ckptplan.plan.levers.change import Change
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.savings import with_savings
 from ckptplan.plan.levers.wording import first_of

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.errors import InputError
-from ckptplan.plan.levers.catalogue import CATALOGUE, GOALS, Change
+from ckptplan.plan.levers.catalogue import CATALOGUE, GOALS
+from ckptplan.plan.levers.change import Change
 from ckptplan.plan.levers.elasticity import elasticities
 from ckptplan.plan.levers.outcome import Outcome, outcome_of
 from ckptplan.plan.levers.own import Build, Own

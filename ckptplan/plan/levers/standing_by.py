@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckptplan.plan.levers.catalogue import Change
+from ckptplan.plan.levers.change import Change
 from ckptplan.units import format_time
 
 if TYPE_CHECKING:

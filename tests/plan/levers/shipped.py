@@ -6,7 +6,8 @@ from functools import cache
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.load import load, shipped_configs
-from ckptplan.plan.levers.catalogue import CATALOGUE, Change
+from ckptplan.plan.levers.catalogue import CATALOGUE
+from ckptplan.plan.levers.change import Change
 from ckptplan.plan.levers.ranking import levers
 from ckptplan.plan.levers.record import Lever, Levers
 

@@ -174,7 +174,7 @@ def test_paths_to_nothing_are_one_error(path: str, tmp_path: Path, monkeypatch: 
     assert caught.value.problems[0].hint
 
 
-def test_checkpoints_in_nothing_is_an_error() -> None:
+def test_checkpoints_in_nothing_is_an_error(tmp_path: Path) -> None:
     """A folder that is not there."""
     with pytest.raises(InputError, match="cannot be read"):
-        checkpoints_in("/nonexistent")
+        checkpoints_in(str(tmp_path / "nothing"))

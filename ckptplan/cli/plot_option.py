@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ckptplan.cli.places import refuse_place
 from ckptplan.errors import InputError, UsageError, printable
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def plot_to(context: typer.Context, file: Path | None, *, output: Path | None, i
     refuse_input(file, inputs)
     if output is not None and output.absolute() == file.absolute():
         raise UsageError(f"--plot {_shown(file)} and -o name one file", hint="give another file with -o")
-    _refuse_place(file)
+    _refuse_what_is_no_file(file)
+    refuse_place(file, "--plot")
     _refuse_without_matplotlib()
     return Plot(file, ThemeName(context.params["theme"]))
 
@@ -108,21 +110,10 @@ def _refuse_ending(file: Path) -> None:
         )
 
 
-def _refuse_place(file: Path) -> None:
-    try:
+def _refuse_what_is_no_file(file: Path) -> None:
+    with suppress(OSError, RuntimeError, ValueError):  # what cannot even be looked at is said with its place
         if file.exists() and not file.is_file():
             raise UsageError(f"--plot {_shown(file)}: it is not a regular file", hint="give another file with --plot")
-        folder = file.resolve().parent
-        is_folder = folder.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"--plot {_shown(file)}: {error}", hint="give another file with --plot") from error
-    if not is_folder:
-        raise UsageError(f"--plot {_shown(file)}: there is no folder {_shown(folder)}", hint="make it first")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(
-            f"--plot {_shown(file)}: the folder {_shown(folder)} cannot be written to",
-            hint="give a file in another folder",
-        )
 
 
 def _refuse_without_matplotlib() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ckptplan import __version__
-from ckptplan.plan.record import TIERS, Plan
+from ckptplan.plan.record import Plan
 from ckptplan.render.plan_sheet import plan_sheet
 
 SCHEMA = "ckptplan.plan/1"
@@ -55,9 +55,7 @@ def _optional(facts: Any) -> dict[str, Any] | None:
 
 def _best(plan: Plan) -> dict[str, Any]:
     """The recommendation: the best strategy of one tier, or the plan over all of them."""
-    best = plan.best
-    if plan.tiers_are_best:
-        best = next(record for record in plan.records if record.strategy == TIERS)
+    best = plan.best_record
     return {
         "strategy": best.strategy,
         "method": best.method,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.comparison.record import Loss, Outcome
-from ckptplan.plan.record import TIERS, Plan, Record
+from ckptplan.plan.record import Plan, Record
 from ckptplan.units import HOUR_S
 
 LOSSES = ("save", "rework", "restart", "slow", "waiting")
@@ -65,7 +65,7 @@ def outcome_of(scenario: Scenario, plan: Plan, gpu_hour_price: float | None = No
 def _best(scenario: Scenario, plan: Plan) -> Record:
     """The best record, accounted at the number to type instead of the optimum that was rounded to it."""
     if plan.tiers_are_best:
-        return next(record for record in plan.records if record.strategy == TIERS and not record.given)
+        return plan.best_record
     case = next(case for case in cases_of(scenario) if case.save.name == plan.best.strategy)
     shares = case.shares(plan.best.typed_interval_s(plan.step_time_s))
     save, rework, restart, slow, waiting = (float(getattr(shares, name, 0.0)) for name in LOSSES)

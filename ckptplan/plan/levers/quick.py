@@ -9,10 +9,6 @@ import numpy as np
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
-from ckptplan.interval.breakdown import exact_shares
-from ckptplan.interval.elementary import ceil_to_whole
-from ckptplan.interval.exact import exact_interval
-from ckptplan.interval.steps import whole_steps
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.levers.catalogue import CATALOGUE, Entry
 from ckptplan.plan.levers.change import Change
@@ -71,18 +67,16 @@ def _tried(scenario: Scenario, best: str) -> Iterator[_Tried]:
 
 
 def _closed(tried: Sequence[_Tried]) -> Iterator[_Yield]:
-    """All cases side by side, as `ckptplan.plan.closed` has them: to load that would take as long as all of this."""
+    """All cases side by side."""
     if not tried:
         return
+    from ckptplan.plan.closed import closed_cases
+
     cases = [case for _, _, of_lever in tried for case in of_lever]
-    M, D, R, d, F, speed, flights, d_eff, floor_s, step_s = np.array([_numbers(case) for case in cases]).T
-    best_s = np.maximum(exact_interval(d_eff, M), floor_s)
-    with np.errstate(invalid="ignore"):
-        steps = np.maximum(whole_steps(best_s, step_s, d_eff, M), ceil_to_whole(floor_s / step_s))
-    typed_s = np.where(np.isnan(steps), best_s, steps * step_s)
-    recovery = {"downtime": D, "restart": R, "strike": cases[0].strike}
-    both = exact_shares(np.array([typed_s, best_s]), d, M, flush=F, speed=speed, in_flight=flights, **recovery)
-    typed, before = both.goodput.tolist()
+    many = closed_cases(cases)
+    best_s = many.optimum("exact")
+    steps = many.steps(best_s)
+    typed, before = many.shares(np.array([many.typed(best_s, steps), best_s])).goodput.tolist()
     rows = zip(cases, best_s.tolist(), steps.tolist(), typed, before, strict=True)
     values: Iterator[_Yield] = (
         (case.save.name, at_s, None if isnan(count) else int(count), goodput, unrounded)
@@ -90,13 +84,6 @@ def _closed(tried: Sequence[_Tried]) -> Iterator[_Yield]:
     )
     for _, _, of_lever in tried:
         yield max((next(values) for _ in of_lever), key=lambda found: found[3])
-
-
-def _numbers(case: Case) -> tuple[float, ...]:
-    save, restart = case.save, case.restart
-    step_s = float("nan") if case.step_time_s is None else case.step_time_s
-    times = (case.mtbf_s, restart.downtime_s, restart.restart_s, save.stall_s, save.flush_s)
-    return (*times, case.speed, save.in_flight, case.effective_stall_s, case.floor_s, step_s)
 
 
 def _one_by_one(tried: Sequence[_Tried], scenario: Scenario, made: Plan) -> Iterator[_Yield | None]:

@@ -97,15 +97,11 @@ def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:
         at = Rect(columns.left, top - height(BODY) - rows, columns.right - columns.left, rows)
         _bars(axes(figure, at), theme, records, names)
         for number, record in enumerate(records):
-            y, bold = at.bottom + rows - (number + 0.5) * _ROW, record is _best(plan)
+            y, bold = at.bottom + rows - (number + 0.5) * _ROW, record is plan.best_record
             write(figure, EDGE, y, titles[number], bold=bold)
             _numbers(figure, record, columns, y, bold=bold)
 
     return [Block(height(BODY) + rows + _BELOW, draw), footnotes(theme, _notes(plan))]
-
-
-def _best(plan: Plan) -> Record:
-    return shown(plan)[-1] if plan.tiers_are_best else plan.best
 
 
 def _is_there(records: Sequence[Record], name: str) -> bool:

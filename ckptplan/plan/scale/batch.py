@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ckptplan.cost.batches import even_splits, possible_replicas, uneven_split
-from ckptplan.plan.scale.curve import Curve, replicas_of
+from ckptplan.plan.scale.curve import Curve
+from ckptplan.plan.scale.size import replicas_of
 
 _NEAR = 8  # replicas on either side of the planned number
 

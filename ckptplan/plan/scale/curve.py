@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ckptplan.cost.batches import uneven_split
-from ckptplan.cost.layout import with_gpus
-from ckptplan.cost.scenario import Cluster, LawName, Layout, Save, Scenario, Shard
-from ckptplan.cost.stragglers import Noise, slowdown_from_cv
+from ckptplan.cost.scenario import Cluster, LawName, Scenario, Shard
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.scale.size import Size, batch_efficiency, size_at
 
 if TYPE_CHECKING:
     from ckptplan.plan.tiers.job import Pattern
@@ -19,21 +16,6 @@ if TYPE_CHECKING:
 _SLOPE = 1e-3  # of the size, over which a slope is taken
 _SLOPE_OF_RECORD = 1e-1  # the best interval for recorded gaps jumps from one accident of theirs to the next
 _NEAR = 0.05  # of the size, over which a pattern is kept
-
-
-class Size(NamedTuple):
-    """The run at one number of GPUs.
-
-    ``speed_gpus`` is its throughput without saves and failures, in GPUs of the planned size: one of those does its
-    share of a step of the planned run. [1]
-    """
-
-    scenario: Scenario
-    gpus: int
-    idle_gpus: int
-    replicas: int
-    speed_gpus: float
-    note: str | None
 
 
 class Curve:
@@ -61,21 +43,8 @@ class Curve:
         """The run at one size; without ``split`` as if its global batch came in equal parts for any replicas."""
         key = (gpus, split)
         if key not in self._sizes:
-            self._sizes[key] = self._at(gpus, split=split)
+            self._sizes[key] = size_at(self.scenario, gpus, split=split)
         return self._sizes[key]
-
-    def _at(self, gpus: int, *, split: bool) -> Size:
-        cluster, note = (
-            (self.scenario.cluster, None) if gpus == self.planned else with_gpus(self.scenario.cluster, gpus)
-        )
-        layout, planned = cluster.layout, self.scenario.cluster.layout
-        efficiency = self._efficiency(layout, split=split)
-        ratio = layout.gpus / planned.gpus
-        made = replace(self.scenario, cluster=cluster)
-        if gpus != self.planned or efficiency != 1.0:
-            made = _at_speed(made, ratio, efficiency)
-        speed_gpus = self.planned * ratio * efficiency
-        return Size(made, gpus, gpus - layout.gpus, replicas_of(layout), speed_gpus, note)
 
     def cases(self, gpus: int, *, split: bool = True) -> dict[str, Case]:
         """Every way of saving to one tier, by name; ``split`` as in `at`."""
@@ -133,13 +102,7 @@ class Curve:
 
     def batch_efficiency(self, replicas: int) -> float:
         """Share of the time that replicas do not wait for the one with the most micro-batches. [1]."""
-        training = self.scenario.training
-        if training.global_batch is None:
-            return 1.0
-        micro = training.micro_batch or 1
-        whole = -(-training.global_batch // micro) * micro  # the last micro-batch may be a smaller one
-        found = uneven_split(whole, replicas, micro)
-        return 1.0 if found is None else found.efficiency
+        return batch_efficiency(self.scenario.training, replicas)
 
     def _found(self, strategy: str, gpus: int, *, split: bool, kept: int | None = None) -> float:
         """Useful GPUs; with the pattern of the size ``kept`` if that is given."""
@@ -163,25 +126,6 @@ class Curve:
         cases = self.cases(gpus, split=split)
         return cases.get(self._single) or next(iter(cases.values()))
 
-    def _efficiency(self, layout: Layout, *, split: bool) -> float:
-        """Throughput of a GPU without saves and failures, over that of one of the planned size. [1]."""
-        training, planned = self.scenario.training, self.scenario.cluster.layout
-        if layout.gpus == planned.gpus:
-            return 1.0 if split else 1.0 / self.batch_efficiency(replicas_of(planned))
-        found = math.pow(layout.gpus / planned.gpus, training.scaling_exponent - 1.0)
-        if training.step_noise > 0.0:
-            noise = Noise.EXPONENTIAL if training.noise_is_exponential else Noise.NORMAL
-            then, now = (float(slowdown_from_cv(training.step_noise, n, noise)) for n in (planned.gpus, layout.gpus))
-            found *= then / now
-        # An even split gains what the planned size loses by an uneven one.
-        now = self.batch_efficiency(replicas_of(layout)) if split else 1.0
-        return found * now / self.batch_efficiency(replicas_of(planned))
-
-
-def replicas_of(layout: Layout) -> int:
-    """Replicas of the model that read different data. [1]."""
-    return layout.data * layout.replicas
-
 
 def number(goodput: float) -> float:
     """A goodput, 0 where there is none."""
@@ -201,28 +145,3 @@ def _step_gpus(cluster: Cluster) -> int:
 def _goodput(case: Case) -> float:
     """Goodput at the best interval that is not shorter than a step."""
     return number(case.goodput(max(case.optimum(case.method), case.step_time_s or 0.0)))
-
-
-def _at_speed(scenario: Scenario, ratio: float, efficiency: float) -> Scenario:
-    """The same work by ``ratio`` times the GPUs, each ``efficiency`` times as fast as one of the planned size. [1].
-
-    A global batch that is given is kept, so that steps get shorter; else each GPU keeps its part of it.
-    """
-    training, work_s = scenario.training, scenario.training.work_s
-    longer = 1.0 / efficiency if training.global_batch is None else 1.0 / (ratio * efficiency)  # of a step
-    scaled = replace(
-        training,
-        step_time_s=None if training.step_time_s is None else training.step_time_s * longer,
-        forward_backward_s=None if training.forward_backward_s is None else training.forward_backward_s * longer,
-        duration_s=None if work_s is None else work_s / (ratio * efficiency),
-        steps=None,
-    )
-    saves = tuple(_with_step(save, training.step_time_s) for save in scenario.saves)
-    return replace(scenario, training=scaled, saves=saves)
-
-
-def _with_step(save: Save, step_time_s: float | None) -> Save:
-    """A slow-down that was measured against the planned step stays a slow-down by that factor."""
-    if save.step_time_while_flushing_s is None or save.step_time_outside_s is not None:
-        return save
-    return replace(save, step_time_outside_s=step_time_s)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.scale.batch import BatchFacts
-from ckptplan.plan.scale.curve import Curve, Size
+from ckptplan.plan.scale.curve import Curve
 from ckptplan.plan.scale.peaks import ScalePeak
+from ckptplan.plan.scale.size import Size
 from ckptplan.plan.status import OK
 from ckptplan.plan.warnings import host_copies_left_out
 from ckptplan.units import format_count, format_percent, format_time

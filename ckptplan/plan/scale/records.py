@@ -9,11 +9,12 @@ from typing import NamedTuple
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case
 from ckptplan.plan.scale import notes
-from ckptplan.plan.scale.curve import Curve, Size
+from ckptplan.plan.scale.curve import Curve
+from ckptplan.plan.scale.size import Size
 from ckptplan.plan.scale.yields import Yield, Yields
 from ckptplan.units import HOUR_S
 
-_LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
+LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 _J_PER_MWH = 3.6e9
 
 
@@ -83,7 +84,7 @@ def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> 
     case, interval_s, steps, goodput, waiting = found
     useful = size.speed_gpus * goodput
     marginal = curve.marginal(name, size.gpus)
-    wall_s = _wall_s(size, case, interval_s, goodput)
+    wall_s = wall_time(size.scenario.training.work_s, case, interval_s, goodput)
     price = asked.gpu_hour_price
     made = ScaleRecord(
         strategy=name,
@@ -121,9 +122,8 @@ def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> 
     return made._replace(status=notes.status(made, size))
 
 
-def _wall_s(size: Size, case: Case, interval_s: float | None, goodput: float) -> float | None:
-    """Expected time of the run: exact by the closed form, else its work over its goodput. [s]."""
-    work_s = size.scenario.training.work_s
+def wall_time(work_s: float | None, case: Case, interval_s: float | None, goodput: float) -> float | None:
+    """Expected time of some work: exact by the closed form, else the work over its goodput. [s]."""
     if work_s is None or interval_s is None or goodput == 0.0:
         return None
     wall_s = work_s / goodput
@@ -131,7 +131,7 @@ def _wall_s(size: Size, case: Case, interval_s: float | None, goodput: float) ->
         from ckptplan.interval.finite import expected_time
 
         wall_s = float(expected_time(work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
-    return wall_s if wall_s <= _LONGEST_S else None
+    return wall_s if wall_s <= LONGEST_S else None
 
 
 def _with_energy(record: ScaleRecord, case: Case, size: Size, asked: Asked) -> ScaleRecord:

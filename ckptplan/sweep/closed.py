@@ -14,7 +14,7 @@ from ckptplan.sweep.closed_refusals import refusals, replaced, without_numbers
 from ckptplan.sweep.closed_rows import ClosedRow
 from ckptplan.sweep.closed_status import statuses
 from ckptplan.sweep.columns import Column, Labels
-from ckptplan.sweep.dependence import is_closed, keeps_closed
+from ckptplan.sweep.dependence import is_closed, keeps_closed, keeps_speed
 from ckptplan.sweep.grid import Block
 from ckptplan.sweep.measures import MEASURES, Source, naming_columns, sources_of
 from ckptplan.sweep.points import planned_rows
@@ -32,7 +32,8 @@ _Kind = TypeVar("_Kind", bound=np.generic)
 def is_closed_study(study: Study, member: Member) -> bool:
     """Whether the points of a spec need no plan of their own."""
     records_only = sources_of(study.columns) <= {Source.RECORD}
-    return records_only and is_closed(member.scenario) and all(keeps_closed(axis) for axis in study.axes)
+    closed = is_closed(member.scenario) and all(keeps_closed(axis) for axis in study.axes)
+    return records_only and closed and keeps_speed(study.axes, member.scenario)
 
 
 def inputs_at(study: Study, member: Member, block: Block) -> Inputs:

@@ -30,6 +30,9 @@ class Inputs(NamedTuple):
     training: Training
     saves: tuple[Save, ...]
     gpus: Floats
+    planned_gpus: Floats  # of the spec
+    working_gpus: Floats  # those of gpus that the layout fills
+    planned_working_gpus: Floats
     size_bytes: Floats
     written: dict[bool, Written]  # by whether replicas of a shard split its bytes
     to_load_bytes: Floats
@@ -47,6 +50,8 @@ class BlockCosts(NamedTuple):
     cases: tuple[ClosedCases, ...]  # one for each strategy
     strategies: tuple[str, ...]
     gpus: Floats
+    working_gpus: Floats
+    speed_gpus: Floats
     restart_total_s: Floats
     size_bytes: Floats
     work_s: Floats
@@ -58,6 +63,7 @@ def inputs_of(scenario: Scenario, parts: Parts, asked_s: Floats | None) -> Input
     restart: Restart = parts.of("restart")
     saves: tuple[Save, ...] = parts.of("saves")
     clusters, notes = parts.clusters()
+    planned = parts.objects("cluster")
     sized = each(_Sized, parts.objects("model"), clusters)
     computed_load = restart.total_s is None and restart.load_s is None
     storage, training, failures = parts.of("storage"), parts.of("training"), parts.of("failures")
@@ -69,6 +75,9 @@ def inputs_of(scenario: Scenario, parts: Parts, asked_s: Floats | None) -> Input
         training=training,
         saves=saves,
         gpus=numbers(lambda cluster: cluster.gpus, clusters),
+        planned_gpus=numbers(lambda cluster: cluster.gpus, planned),
+        working_gpus=numbers(lambda cluster: cluster.layout.gpus, clusters),
+        planned_working_gpus=numbers(lambda cluster: cluster.layout.gpus, planned),
         size_bytes=numbers(lambda found: found.sizes(True).total_bytes, sized),
         written={spread: _written(sized, spread) for spread in {save.spread_replicas for save in saves}},
         to_load_bytes=numbers(lambda found: found.to_load_bytes if computed_load else 0.0, sized),
@@ -140,13 +149,16 @@ def block_costs(inputs: Inputs) -> BlockCosts:
         )
         for save in inputs.saves
     ]
+    ratio = inputs.working_gpus / inputs.planned_working_gpus  # as `plan.scale`, whose efficiency is 1 here
     return BlockCosts(
         cases=tuple(cases),
         strategies=tuple(save.name for save in inputs.saves),
         gpus=inputs.gpus,
+        working_gpus=inputs.working_gpus,
+        speed_gpus=inputs.planned_gpus * ratio,
         restart_total_s=spread_out(total_s),
         size_bytes=inputs.size_bytes,
-        work_s=spread_out(inputs.training.work_s),
+        work_s=spread_out(inputs.training.work_s) / ratio,  # the same work
         notes=inputs.notes,
     )
 

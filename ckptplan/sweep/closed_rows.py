@@ -12,6 +12,7 @@ from ckptplan.interval.first_order import FirstOrder
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan.closed import ClosedCases
 from ckptplan.plan.record import PREFERENCE
+from ckptplan.plan.scale.records import LONGEST_S
 from ckptplan.sweep.closed_costs import BlockCosts
 from ckptplan.sweep.derived import Derived, Floats
 from ckptplan.units import HOUR_S
@@ -48,6 +49,8 @@ class ClosedRow(Derived):
         return found
 
     gpus = property(lambda self: self._costs.gpus)
+    working_gpus = property(lambda self: self._costs.working_gpus)
+    speed_gpus = property(lambda self: self._costs.speed_gpus)
     work_s = property(lambda self: self._costs.work_s)
     size_bytes = property(lambda self: self._costs.size_bytes)
     restart_total_s = property(lambda self: self._costs.restart_total_s)
@@ -114,6 +117,27 @@ class ClosedRow(Derived):
         exact, steps = self._exact.goodput, self.goodput_steps
         typed: Floats = exact if steps is _NONE else np.where(np.isnan(steps), exact, steps)
         return typed
+
+    @cached_property
+    def wall_s(self) -> Floats:
+        """Expected wall time of the run; nan where it is not known or never ends. [s]."""
+        from ckptplan.interval.finite import expected_time
+
+        cases = self.cases
+        wall_s = expected_time(
+            self.work_s,
+            self.typed_interval_s,
+            cases.stall_s,
+            cases.mtbf_s,
+            downtime=cases.downtime_s,
+            restart=cases.restart_s,
+            strike=cases.strike,
+            flush=cases.flush_s,
+            speed=cases.speed,
+            in_flight=cases.in_flight,
+        )
+        with np.errstate(invalid="ignore"):
+            return np.where((wall_s <= LONGEST_S) & (self.goodput_typed != 0.0), wall_s, np.nan)
 
     @cached_property
     def lost_goodput(self) -> Floats:

@@ -28,6 +28,8 @@ _SLOWED_SAVES = ("save", "training")  # of saves whose step time while flushing 
 # Keys that turn closed forms into sums or simulations, or that only plans of other points answer to.
 _OPENS = ("failures.host_copy_survives", "failures.law.", "failures.classes[", "failures.watchdog.")
 _GUARDS = ("training.step_noise",)
+# With other numbers of GPUs these change the time of a step.
+_SPEEDS = frozenset({"training.scaling_exponent", "training.global_batch", "training.micro_batch"})
 
 
 # Of these, numbers alone follow from values: many can be built at once. A record of failures is counted for each.
@@ -70,3 +72,12 @@ def keeps_closed(axis: Axis) -> bool:
         return True
     known = {group for groups in PARTS.values() for group in groups}
     return group_of(axis.key) in known and not axis.key.startswith(_OPENS) and axis.key not in _GUARDS
+
+
+def keeps_speed(axes: Sequence[Axis], scenario: Scenario) -> bool:
+    """Whether each working GPU does as much at every number of GPUs of the axes: else steps get longer or shorter."""
+    if all(axis.key != GPUS for axis in axes):
+        return True
+    training = scenario.training
+    evenly = training.scaling_exponent == 1.0 and training.global_batch is None
+    return evenly and all(axis.key not in _SPEEDS for axis in axes)

@@ -24,8 +24,23 @@ class Derived(ABC):
 
     @property
     @abstractmethod
+    def working_gpus(self) -> Floats:
+        """Those of them that are not idle: the layout fills no further replica with the others. [1]."""
+
+    @property
+    @abstractmethod
+    def speed_gpus(self) -> Floats:
+        """Throughput without saves and failures, in GPUs of the size that the spec states. [1]."""
+
+    @property
+    @abstractmethod
     def work_s(self) -> Floats:
         """Time of all steps at full speed. [s]."""
+
+    @property
+    @abstractmethod
+    def wall_s(self) -> Floats:
+        """Expected wall time of the run, as `plan.scale` has it; nan where it is not known or never ends. [s]."""
 
     @property
     @abstractmethod
@@ -39,34 +54,28 @@ class Derived(ABC):
 
     @property
     def useful_gpus(self) -> Floats:
-        """GPUs times goodput. [1]."""
-        return self.gpus * self.goodput_typed
+        """Throughput, in GPUs of the size that the spec states that lose nothing. [1]."""
+        return self.speed_gpus * self.goodput_typed
 
     @property
     def gpu_hours(self) -> Floats:
-        """GPU-hours of the run; infinite where nothing of it is useful. [GPU h]."""
-        with np.errstate(divide="ignore", over="ignore"):
-            return self._work_gpu_h / self.goodput_typed
+        """GPU-hours of the run to its end, of all GPUs, for idle ones are paid too. [GPU h]."""
+        return self.wall_s * self.gpus / HOUR_S
 
     @property
     def gpu_hours_lost(self) -> Floats:
-        """Those of them that are not work. [GPU h]."""
-        with np.errstate(invalid="ignore"):
-            return self.gpu_hours - self._work_gpu_h
+        """Those of them that are not work: idle GPUs do none. [GPU h]."""
+        return self.gpu_hours - self.work_s * self.working_gpus / HOUR_S
 
     @property
     def money(self) -> Floats:
         """Price of the run. [money]."""
-        return self.gpu_hours * self._price
+        return self._price * self.gpus * self.wall_s / HOUR_S  # in the order in which scale multiplies
 
     @property
     def money_lost(self) -> Floats:
         """Price of what is not work. [money]."""
         return self.gpu_hours_lost * self._price
-
-    @property
-    def _work_gpu_h(self) -> Floats:
-        return self.work_s * self.gpus / HOUR_S
 
     @property
     def _price(self) -> float:

@@ -32,7 +32,7 @@ class Measure(NamedTuple):
 _RECORD = (
     Measure("strategy", "", "Name of the way of saving.", text=True),
     Measure("method", "", "Method that gives the interval and accounts for it.", text=True),
-    Measure("gpus", "", "GPUs of the job.", whole=True),
+    Measure("gpus", "", "GPUs of the job, idle ones included.", whole=True),
     Measure("mtbf_s", "s", "Mean time between failures of the whole job."),
     Measure("size_bytes", "bytes", "Size of the checkpoint."),
     Measure("restart_total_s", "s", "Downtime and restart after one failure."),
@@ -54,15 +54,25 @@ _RECORD = (
     Measure("goodput_exact", "1", "Useful share of wall time, as the failures really come."),
     Measure("goodput_steps", "1", "The same for whole steps."),
     Measure("goodput_typed", "1", "The same for the number to type: whole steps where they are known."),
-    Measure("lost_fraction", "1", "Share of wall time that is not useful, for the number to type."),
-    Measure("useful_gpus", "", "GPUs times the goodput of the number to type."),
+    Measure(
+        "lost_fraction",
+        "1",
+        "Share of wall time that is not useful, for the number to type; of time alone, so that idle GPUs do not count.",
+    ),
+    Measure(
+        "useful_gpus", "", "GPUs of the size in the spec that would do as much without losses: idle GPUs do nothing."
+    ),
     Measure("lost_goodput", "1", "What a given interval loses against the best number to type."),
-    Measure("lost_gpu_hours", "GPU h", "GPU-hours over the run that a given interval loses against that number."),
+    Measure(
+        "lost_gpu_hours",
+        "GPU h",
+        "GPU-hours over the run, of all GPUs, that a given interval loses against that number.",
+    ),
     Measure("lost_money", "money", "The same in money, where a price is given."),
-    Measure("gpu_hours", "GPU h", "GPU-hours of the run: its work over the goodput of the number to type."),
-    Measure("gpu_hours_lost", "GPU h", "Those of them that are not work."),
+    Measure("gpu_hours", "GPU h", "GPU-hours of the run to its end, of all GPUs: idle ones are paid too."),
+    Measure("gpu_hours_lost", "GPU h", "Those of them that are not work: all hours of idle GPUs among them."),
     Measure("money", "money", "Price of those GPU-hours, where a price is given."),
-    Measure("money_lost", "money", "Price of the GPU-hours that are not work."),
+    Measure("money_lost", "money", "Price of the GPU-hours that are not work, those of idle GPUs among them."),
     Measure("status", "", "What limits this row, or why it has no numbers.", text=True),
 )
 

@@ -15,21 +15,28 @@ from ckptplan.plan.pipeline import plan
 from ckptplan.plan.record import TIERS, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of
 from ckptplan.plan.run import RunFacts
+from ckptplan.plan.scale.records import wall_time
+from ckptplan.plan.scale.size import Size, size_at
 from ckptplan.plan.status import OK
 from ckptplan.sweep.measures import Source, sources_of
 from ckptplan.sweep.rows import Row, RowName, methods_of, row_names
 from ckptplan.sweep.study import GPUS, INTERVAL, Each, Member, Study
 
 _ROUNDING = 1e-9  # of goodput
+_OF_WALL_TIME = frozenset({"gpu_hours", "gpu_hours_lost", "money", "money_lost"})
 _NOT_HERE = "no such way of saving with these values"
 
 
 class Point(NamedTuple):
-    """A scenario with the values of one point, and what is asked of it beside them."""
+    """A scenario with the values of one point, at its number of GPUs, and what is asked of it beside them."""
 
-    scenario: Scenario
+    size: Size
     given_s: tuple[float, ...]  # the interval, if one is given
-    note: str | None  # what had to change for this number of GPUs
+
+    @property
+    def scenario(self) -> Scenario:
+        """The same work by that number of GPUs."""
+        return self.size.scenario
 
 
 def rebuilt(member: Member, values: dict[str, float]) -> Scenario:
@@ -68,11 +75,9 @@ def point_at(study: Study, member: Member, indices: Sequence[int]) -> Point:
     """
     at = {axis.key: axis.values[index] for axis, index in zip(study.axes, indices, strict=True)}
     gpus, given_s = at.pop(GPUS, None), at.pop(INTERVAL, None)
-    scenario, note = rebuilt(member, at), None
-    if gpus is not None:
-        cluster, note = at_scale(scenario.cluster, int(gpus))
-        scenario = replace(scenario, cluster=cluster)
-    return Point(scenario, () if given_s is None else (given_s,), note)
+    scenario = rebuilt(member, at)
+    size = size_at(scenario, scenario.cluster.gpus if gpus is None else int(gpus))
+    return Point(size, () if given_s is None else (given_s,))
 
 
 def planned_rows(study: Study, member: Member, points: Iterable[Sequence[int]], first: int = 0) -> Iterator[list[Row]]:
@@ -173,7 +178,7 @@ def _of_plan(study: Study, made: Plan) -> list[Record]:
 
 def _row(study: Study, point: Point, record: Record, number: int) -> Row:
     scenario, wanted = point.scenario, sources_of(study.columns)
-    status = with_note(record.status, point.note)
+    status = with_note(record.status, point.size.note)
     row = Row(
         name=RowName(record.strategy, record.method),
         status=status,
@@ -181,7 +186,11 @@ def _row(study: Study, point: Point, record: Record, number: int) -> Row:
         size_bytes=sizes(scenario.model, scenario.cluster).total_bytes,
         work_s=scenario.training.work_s,
         step_time_s=scenario.training.step_time_s,
+        working_gpus=point.size.gpus - point.size.idle_gpus,
+        speed_gpus=point.size.speed_gpus,
     )
+    if _OF_WALL_TIME.intersection(study.columns):
+        row = row._replace(wall_s=_wall_s(scenario, record))
     if Source.RUN in wanted:
         row = row._replace(run=_run_of(study, point, record))
     if Source.SIMULATION in wanted:
@@ -196,6 +205,13 @@ def with_note(status: str, note: str | None) -> str:
     if note is None:
         return status
     return note if status == OK else f"{status}; {note}"
+
+
+def _wall_s(scenario: Scenario, record: Record) -> float | None:
+    """Expected wall time of the run, as `plan.scale` has it. [s]."""
+    case = next((case for case in cases_of(scenario) if case.save.name == record.strategy), None)
+    interval_s, work_s = record.typed_interval_s(scenario.training.step_time_s), scenario.training.work_s
+    return wall_time(work_s, case, interval_s, record.goodput_typed)
 
 
 def _run_of(study: Study, point: Point, record: Record) -> RunFacts | None:

@@ -43,6 +43,9 @@ class Row(NamedTuple):
     size_bytes: float = _NAN
     work_s: float | None = None
     step_time_s: float | None = None
+    working_gpus: int | None = None
+    speed_gpus: float | None = None
+    wall_s: float | None = None
     run: RunFacts | None = None
     played: Simulation | None = None
 
@@ -141,6 +144,21 @@ class PlannedRows(Derived):
     def gpus(self) -> Floats:
         """GPUs of the job. [1]."""
         return self._of_record("gpus")
+
+    @property
+    def working_gpus(self) -> Floats:
+        """Those of them that are not idle. [1]."""
+        return self._numbers(lambda row: row.working_gpus)
+
+    @property
+    def speed_gpus(self) -> Floats:
+        """Throughput without saves and failures, in GPUs of the size that the spec states. [1]."""
+        return self._numbers(lambda row: row.speed_gpus)
+
+    @property
+    def wall_s(self) -> Floats:
+        """Expected wall time of the run. [s]."""
+        return self._numbers(lambda row: row.wall_s)
 
     @cached_property
     def work_s(self) -> Floats:

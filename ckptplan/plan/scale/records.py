@@ -122,12 +122,12 @@ def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> 
     return made._replace(status=notes.status(made, size))
 
 
-def wall_time(work_s: float | None, case: Case, interval_s: float | None, goodput: float) -> float | None:
-    """Expected time of some work: exact by the closed form, else the work over its goodput. [s]."""
+def wall_time(work_s: float | None, case: Case | None, interval_s: float | None, goodput: float) -> float | None:
+    """Expected time of some work: exact by the closed form, else, as without a case, work over goodput. [s]."""
     if work_s is None or interval_s is None or goodput == 0.0:
         return None
     wall_s = work_s / goodput
-    if case.is_closed:
+    if case is not None and case.is_closed:
         from ckptplan.interval.finite import expected_time
 
         wall_s = float(expected_time(work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))

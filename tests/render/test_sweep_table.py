@@ -9,7 +9,7 @@ from ckptplan.render.screen import Screen
 from ckptplan.render.sweep_columns import shown_columns
 from ckptplan.render.sweep_table import Swept, report, sentence
 from ckptplan.sweep.columns import Labels
-from ckptplan.sweep.study import Axis
+from ckptplan.sweep.study import Axis, Each
 from tests.render.sweeps import BANDWIDTH, GIVEN, GPUS, columns_of, study
 
 
@@ -71,6 +71,57 @@ def test_points_that_could_not_be_planned_are_no_best_point():
     said = sentence(_swept(GPUS, goodput=[float("nan"), 0.9, 0.8]))
     assert said.startswith("Goodput falls from 90.00 % at cluster.gpus 16")
     assert sentence(_swept(GPUS, goodput=[float("nan")] * 3)) == "No point could be planned."
+
+
+def _by_strategy(*axes: Axis, goodput: list[float], each: Each = Each.STRATEGY) -> Swept:
+    """A row for each of two strategies at every point; by method, each by two methods."""
+    asked = study(*axes)._replace(columns=("goodput_typed", "status"), each=each)
+    rows, of_point = len(goodput), len(goodput) // asked.points
+    columns = {axis.key: np.repeat(columns_of(asked)[axis.key], of_point) for axis in axes}
+    columns["goodput_typed"] = np.array(goodput)
+    columns["status"] = Labels(np.zeros(rows, dtype=np.int32), ("ok",))
+    numbers = np.arange(rows) % of_point
+    columns["strategy"] = Labels((numbers * 2 // of_point).astype(np.int32), ("first", "second"))
+    if each is Each.METHOD:
+        columns["method"] = Labels((numbers % 2).astype(np.int32), ("young", "exact"))
+    return Swept(asked, columns, shown_columns(asked, tuple(columns)))
+
+
+OF_EACH = {
+    "the same best one": (
+        [0.8, 0.7, 0.8, 0.6, 0.8, 0.5],
+        "Goodput of the best strategy (first) does not change: 80.00 % from cluster.gpus 8 to cluster.gpus 1,024.",
+    ),
+    "another best one": (
+        [0.9, 0.7, 0.5, 0.6, 0.4, 0.5],
+        "Goodput of the best strategy falls from 90.00 % at cluster.gpus 8 to 50.00 % at cluster.gpus 1,024.",
+    ),
+    "both ends": ([0.9, 0.7, 0.95, 0.6, 0.9, 0.5], "Goodput of the best strategy (first) is 90.00 % at both ends"),
+    "a peak": ([0.5, 0.7, 0.95, 0.6, 0.8, 0.5], "Best of 3 points by every strategy: cluster.gpus 16, with 95.00 %"),
+}
+
+
+@pytest.mark.parametrize(("goodput", "said"), OF_EACH.values(), ids=list(OF_EACH))
+def test_with_a_row_for_each_strategy_the_sentence_says_whose_goodput_it_is(goodput, said):
+    """That of the best one, whose name is said where it is the best all along."""
+    assert said in sentence(_by_strategy(GPUS, goodput=goodput))
+
+
+def test_with_a_row_for_each_method_the_sentence_says_so():
+    """The best of all strategies and methods."""
+    goodput = [0.1, 0.2, 0.3, 0.4] * 2 + [0.1, 0.2, 0.3, 0.35]
+    said = sentence(_by_strategy(GPUS, goodput=goodput, each=Each.METHOD))
+    assert said.startswith("Goodput of the best strategy (second) and method falls from 40.00 % at cluster.gpus 8")
+    grid = sentence(_by_strategy(GPUS, BANDWIDTH, goodput=goodput * 2, each=Each.METHOD))
+    assert grid.startswith("Best of 6 points by every strategy and method: cluster.gpus 8, ")
+    assert grid.endswith("with 40.00 % goodput, second by exact.")
+
+
+def test_one_point_of_several_strategies_is_no_movement():
+    """Goodput moves between points, not between the rows of one."""
+    one = Axis("cluster.gpus", (8,), ("8",))
+    said = sentence(_by_strategy(one, goodput=[0.8, 0.9]))
+    assert said == "Best of 1 point by every strategy: cluster.gpus 8, with 90.00 % goodput, second."
 
 
 def test_two_axes_are_a_pivot_of_each_measure():

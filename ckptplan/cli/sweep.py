@@ -138,7 +138,7 @@ def _carry_out(
     tally = Tally()
     name = output.name if output is not None else Path(planned.specs[0].file).stem
     folder = output.parent if output is not None else Path()
-    with kept(planned.study, resume, folder / name) as journal:
+    with kept(planned.study, resume, folder / name, is_read=output is None) as journal:
         parts = parts_of(planned.study, executor, jobs, journal)
         drawn: list[Columns] = []
         _write(planned, tally, parts if picture is None else _keeping(parts, drawn), format_, output)

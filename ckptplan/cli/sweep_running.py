@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +22,7 @@ from ckptplan.sweep.running import run
 from ckptplan.sweep.study import Study
 
 _ENDING = ".sweep-part"
+_GOING_MS = 200
 
 
 def is_quick(study: Study) -> bool:
@@ -58,8 +61,13 @@ def _progress(parts: Sequence[Chunk]) -> Iterator[Callable[[Chunk, bool], object
 
 
 @contextmanager
-def kept(study: Study, resume: Path | None, beside: Path) -> Iterator[Journal | None]:
-    """The journal while the study is carried out; finished, it is removed, and left early, one is told how to go on."""
+def kept(
+    study: Study, resume: Path | None, beside: Path, *, is_read: bool = False
+) -> Iterator[Journal | None]:
+    """The journal while the study is carried out; finished, it is removed, and left early, one is told how to go on.
+
+    Of a result that goes to standard output, ``is_read``, it is kept too where nobody reads on: ``| head -1``.
+    """
     parts = chunks(study)
     journal = None if resume is None and is_quick(study) else _journal(study, parts, resume, beside)
     if journal is None:
@@ -75,8 +83,22 @@ def kept(study: Study, resume: Path | None, beside: Path) -> Iterator[Journal | 
         except BaseException:
             _tell(journal, parts)
             raise
+        if is_read and _reader_has_gone():
+            _tell(journal, parts)
+            return
         with suppress(OSError):
             journal.path.unlink()
+
+
+def _reader_has_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more; who has read enough is given a moment to go."""
+    with suppress(OSError, ValueError, AttributeError):  # AttributeError: a system without poll
+        handle = sys.stdout.fileno()
+        if stat.S_ISFIFO(os.fstat(handle).st_mode):
+            poll = select.poll()
+            poll.register(handle, 0)  # errors alone, of which a pipe without a reader is one
+            return bool(poll.poll(_GOING_MS))
+    return False
 
 
 def _journal(study: Study, parts: Sequence[Chunk], resume: Path | None, beside: Path) -> Journal | None:

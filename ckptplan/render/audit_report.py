@@ -10,6 +10,7 @@ from ckptplan.checkpoint.kinds import StateKind
 from ckptplan.checkpoint.manifest import Fault, Format
 from ckptplan.errors import printable
 from ckptplan.render.audit_sheet import state_sheet
+from ckptplan.render.marking import bullets, heading
 from ckptplan.render.numbers import quantity
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_markdown
@@ -37,7 +38,7 @@ def report(found: Audit, screen: Screen) -> str:
 def markdown(found: Audit) -> str:
     """The same as Markdown."""
     before, after = _sections(found)
-    parts = [f"## {answer(found)}\n", *_lists(before)]
+    parts = [heading(answer(found)), *_lists(before)]
     if found.states:
         parts.append(to_markdown(state_sheet(found)))
     return "\n".join([*parts, *_lists(after)])
@@ -46,7 +47,7 @@ def markdown(found: Audit) -> str:
 def _lists(sections: Sequence[Section]) -> Iterator[str]:
     for title, texts in sections:
         if texts:
-            yield f"### {title}\n\n" + "".join(f"- {text}\n" for text in texts)
+            yield f"{heading(title, 3)}\n{bullets(texts)}"
 
 
 def answer(found: Audit) -> str:

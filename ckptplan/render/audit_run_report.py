@@ -10,6 +10,7 @@ from ckptplan.checkpoint.audit.runs import NOT_THERE, RunAudit, step_of
 from ckptplan.errors import printable
 from ckptplan.render import audit_report
 from ckptplan.render.audit_sheet import name_of, run_sheet
+from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.numbers import quantity
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_markdown
@@ -27,12 +28,12 @@ def report(run: RunAudit, screen: Screen) -> str:
 
 def markdown(run: RunAudit) -> str:
     """The same as Markdown."""
-    parts = [f"## {answer(run)}\n", *(f"{text}\n" for text in _reason(run))]
+    parts = [heading(answer(run)), *sentences(_reason(run))]
     if len(run.audits) > 1:
         parts.append(to_markdown(run_sheet(run)))
     pointers = list(_pointers(run))
     if pointers:
-        parts.append("### Pointers\n\n" + "".join(f"- {text}\n" for text in pointers))
+        parts.append(f"{heading('Pointers', 3)}\n{bullets(pointers)}")
     parts += [audit_report.markdown(found) for found in run.audits if len(run.audits) == 1]
     return "\n".join(parts)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from ckptplan.checkpoint.average.averaging import Averaged
 from ckptplan.errors import printable
 from ckptplan.render.average_sheet import checkpoint_sheet, made
+from ckptplan.render.marking import bullets, heading
 from ckptplan.render.numbers import quantity
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_markdown
@@ -22,10 +23,8 @@ def report(done: Averaged, screen: Screen) -> str:
 
 def markdown(done: Averaged) -> str:
     """The same as Markdown."""
-    parts = [f"## {answer(done)}\n", to_markdown(checkpoint_sheet(done))]
-    parts += [
-        f"### {title}\n\n" + "".join(f"- {text}\n" for text in texts) for title, texts in _sections(done) if texts
-    ]
+    parts = [heading(answer(done)), to_markdown(checkpoint_sheet(done))]
+    parts += [f"{heading(title, 3)}\n{bullets(texts)}" for title, texts in _sections(done) if texts]
     return "\n".join(parts)
 
 

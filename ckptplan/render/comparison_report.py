@@ -11,6 +11,7 @@ from ckptplan.errors import printable
 from ckptplan.plan.comparison.inputs import Input, Side
 from ckptplan.plan.comparison.record import Comparison, Outcome
 from ckptplan.render.comparison_sheet import causes_sheet, inputs_sheet, price, results_sheet, signed
+from ckptplan.render.marking import bullets, sentences
 from ckptplan.render.numbers import hundredths, percent, quantity, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
@@ -67,11 +68,11 @@ def report(all_: Compared, screen: Screen) -> str:
 
 def markdown(all_: Compared) -> str:
     """The same as Markdown."""
-    parts = ["\n".join(f"- {text}" for text in (*titles(all_), *answers(all_))) + "\n"]
+    parts = [bullets([*titles(all_), *answers(all_)])]
     for sheet, title in _tables(all_):
-        parts += [title + "\n", to_markdown(sheet)]
+        parts += [*sentences([title]), to_markdown(sheet)]
     if all_.made.notes:
-        parts.append("How to read this:\n\n" + "\n".join(f"- {printable(text)}" for text in all_.made.notes) + "\n")
+        parts.append(f"How to read this:\n\n{bullets(all_.made.notes)}")
     return "\n".join(parts)
 
 

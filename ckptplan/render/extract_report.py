@@ -9,6 +9,7 @@ from ckptplan import __version__
 from ckptplan.checkpoint.manifest import Manifest, Tensor
 from ckptplan.checkpoint.reshard.extract import Extracted
 from ckptplan.errors import printable
+from ckptplan.render.marking import heading, sentences
 from ckptplan.render.numbers import quantity
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet
@@ -52,7 +53,7 @@ def report(done: Extracted, manifest: Manifest, source: str, screen: Screen) -> 
 
 def markdown(done: Extracted, manifest: Manifest, source: str) -> str:
     """The same as Markdown."""
-    return f"## {_answer(done, manifest, source)}\n" + "".join(f"\n{text}\n" for text in _facts(done))
+    return "\n".join([heading(_answer(done, manifest, source)), *sentences(_facts(done))])
 
 
 def _answer(done: Extracted, manifest: Manifest, source: str) -> str:

@@ -14,6 +14,7 @@ from ckptplan.fit.fitting import FEWEST_FOR_A_LAW, FEWEST_FOR_A_TREND, Fitted, R
 from ckptplan.fit.planning import RecordedFailures
 from ckptplan.fit.record import Outcome
 from ckptplan.render.fit_sheet import ends_sheet, law_sheet
+from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.numbers import duration, durations, quantity, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
@@ -44,11 +45,11 @@ def report(page: FitPage, screen: Screen) -> str:
 def markdown(page: FitPage) -> str:
     """The same as Markdown."""
     first, *rest = answers(page)
-    parts = [f"## {first}\n", *(f"{text}\n" for text in rest)]
-    parts.append("What was counted:\n\n" + "".join(f"- {text}\n" for text in _counted(page.fitted)))
+    parts = [heading(first), *sentences(rest)]
+    parts.append(f"What was counted:\n\n{bullets(_counted(page.fitted))}")
     for title, sheet in _sheets(page.fitted):
-        parts += [title + "\n", to_markdown(sheet)]
-    parts.append("What it says of the times:\n\n" + "".join(f"- {text}\n" for text in _times(page.fitted)))
+        parts += [*sentences([title]), to_markdown(sheet)]
+    parts.append(f"What it says of the times:\n\n{bullets(_times(page.fitted))}")
     parts.append(f"```yaml\n{page.block}```\n")
     return "\n".join(parts)
 

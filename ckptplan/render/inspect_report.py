@@ -8,6 +8,7 @@ from ckptplan.checkpoint.manifest import Manifest
 from ckptplan.checkpoint.summary import Cutting, cuttings, parameter_elements, sharing
 from ckptplan.errors import printable
 from ckptplan.render.inspect_sheet import Shown, file_sheet, kind_sheet, object_sheet, shard_sheet, tensor_sheet
+from ckptplan.render.marking import bullets, heading
 from ckptplan.render.numbers import quantity, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
@@ -27,10 +28,10 @@ def report(shown: Shown, screen: Screen) -> str:
 
 def markdown(shown: Shown) -> str:
     """The same as Markdown."""
-    parts = [f"## {answer(shown.manifest)}\n"]
+    parts = [heading(answer(shown.manifest))]
     for title, sheet in _sheets(shown):
-        parts += [f"### {title}\n" if title else "", to_markdown(sheet)]
-    parts.append("### What is known of the save\n\n" + "".join(f"- {text}\n" for text in _facts(shown.manifest)))
+        parts += [heading(title, 3) if title else "", to_markdown(sheet)]
+    parts.append(f"{heading('What is known of the save', 3)}\n{bullets(_facts(shown.manifest))}")
     return "\n".join(part for part in parts if part)
 
 

@@ -8,6 +8,7 @@ from ckptplan.errors import printable
 from ckptplan.plan.levers.record import Levers
 from ckptplan.plan.record import TIERS
 from ckptplan.render.lever_sheet import elasticity_sheet, has_worth, overlap_sheet, ranking_sheet, saved_alike, signed
+from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.numbers import percent, seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
@@ -35,19 +36,19 @@ def report(made: Levers, screen: Screen) -> str:
 
 def markdown(made: Levers) -> str:
     """The same as Markdown."""
-    parts = [f"## {_title(made)}\n", f"- {printable(made.first)}\n- {_now(made)}\n"]
+    parts = [heading(_title(made)), bullets([made.first, _now(made)])]
     ranking = ranking_sheet(made)
     if ranking is not None:
-        parts += [to_markdown(ranking), *(f"{text}\n" for text in under_the_table(made))]
+        parts += [to_markdown(ranking), *sentences(under_the_table(made))]
         parts.append(_listed(_CHANGED, changed(made)))
     for sheet, title in _tables(made):
-        parts += [title + "\n", to_markdown(sheet)]
+        parts += [*sentences([title]), to_markdown(sheet)]
     parts += [_listed(title, texts) for title, texts in _lists(made) if texts]
     return "\n".join(parts)
 
 
 def _listed(title: str, texts: list[str]) -> str:
-    return f"{title}:\n\n" + "\n".join(f"- {text}" for text in texts) + "\n"
+    return f"{title}:\n\n{bullets(texts)}"
 
 
 def _title(made: Levers) -> str:

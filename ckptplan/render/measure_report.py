@@ -9,6 +9,7 @@ from ckptplan.measure.figures import StorageFigures
 from ckptplan.measure.saving import SavingMeasured
 from ckptplan.measure.setting import Setting
 from ckptplan.measure.storage import StorageMeasured
+from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.measure_block import Block, imported_block
 from ckptplan.render.measure_sheet import phase_sheet, shown_saving_sheet, storage_sheet
 from ckptplan.render.screen import Screen
@@ -55,11 +56,11 @@ def _report(screen: Screen, heading: Sequence[str], sheet: Sheet, notes: Sequenc
     return "\n".join(part for part in parts if part)
 
 
-def _markdown(heading: Sequence[str], sheet: Sheet, notes: Sequence[str], block: str) -> str:
-    first, *rest = heading
-    parts = [f"## {first}\n", *(f"{line}\n" for line in rest), to_markdown(sheet)]
+def _markdown(lines: Sequence[str], sheet: Sheet, notes: Sequence[str], block: str) -> str:
+    first, *rest = lines
+    parts = [heading(first), *sentences(rest), to_markdown(sheet)]
     if notes:
-        parts.append(f"{_KNOW}:\n\n" + "\n".join(f"- {printable(note)}" for note in notes) + "\n")
+        parts.append(f"{_KNOW}:\n\n{bullets(notes)}")
     if block:
         parts.append(f"To paste into the spec:\n\n```yaml\n{block}```\n")
     return "\n".join(parts)

@@ -7,6 +7,7 @@ from typing import Any
 from ckptplan import __version__
 from ckptplan.errors import printable
 from ckptplan.plan.adaptive import AdaptivePlan
+from ckptplan.render.marking import sentences
 from ckptplan.render.numbers import hundredths, seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, to_markdown
@@ -60,7 +61,7 @@ def report(plan: AdaptivePlan, screen: Screen, snippet: str | None) -> str:
 
 def markdown(plan: AdaptivePlan, snippet: str | None) -> str:
     """The same as Markdown."""
-    parts = [_heading(plan) + "\n", to_markdown(online_sheet(plan))]
+    parts = [*sentences([_heading(plan)]), to_markdown(online_sheet(plan))]
     if snippet is not None:
         parts.append("```python\n" + snippet + "```\n")
     return "\n".join(parts)

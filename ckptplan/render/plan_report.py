@@ -8,6 +8,7 @@ from ckptplan.errors import printable
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.bars import loss_bars
 from ckptplan.render.class_report import class_sheet, class_title, guards
+from ckptplan.render.marking import bullets, heading, notes, sentences
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
 from ckptplan.render.run_report import how_sure, to_the_end, unequal, verified
@@ -47,16 +48,15 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
 
 def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
-    sheet, notes = reading_sheet(plan)
-    parts = [f"## {printable(plan.name)} ({_gpus(plan.gpus)})\n"]
-    sentences = (*answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan))
-    parts += ["\n".join(f"- {text}" for text in sentences) + "\n"]
-    parts += [facts(plan) + "\n", to_markdown(sheet)]
-    if notes:
-        parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
+    sheet, noted = reading_sheet(plan)
+    parts = [heading(f"{plan.name} ({_gpus(plan.gpus)})")]
+    parts.append(bullets([*answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan)]))
+    parts += [*sentences([facts(plan)]), to_markdown(sheet)]
+    if noted:
+        parts.append(notes(noted))
     for more, title in ((tier_sheet(plan), tier_title()), (class_sheet(plan), class_title(plan))):
         if more is not None:
-            parts += [title + "\n", to_markdown(more)]
+            parts += [*sentences([title]), to_markdown(more)]
     titled = (
         ("What guards the run", guards(plan)),
         ("Which way of saving", plan.advice),
@@ -69,8 +69,8 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     )
     for title, texts in titled:
         if texts:
-            parts.append(f"{title}:\n\n" + "\n".join(f"- {printable(text)}" for text in texts) + "\n")
-    parts += [f"{text}\n" for text in first_lever(plan)]
+            parts.append(f"{title}:\n\n{bullets(texts)}")
+    parts += sentences(first_lever(plan))
     return "\n".join(parts)
 
 

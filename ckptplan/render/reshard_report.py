@@ -9,6 +9,7 @@ import numpy as np
 from ckptplan.checkpoint.reshard.batch import BatchSplits
 from ckptplan.checkpoint.reshard.carry_over import NotCarried
 from ckptplan.errors import printable
+from ckptplan.render.marking import bullets, heading
 from ckptplan.render.numbers import quantity, seconds
 from ckptplan.render.reshard_page import RankReads, ReshardPage
 from ckptplan.render.reshard_sheet import read_sheet, way_sheet
@@ -32,11 +33,11 @@ def report(page: ReshardPage, screen: Screen) -> str:
 
 def markdown(page: ReshardPage) -> str:
     """The same as Markdown."""
-    parts = [f"## {answer(page)}\n"]
+    parts = [heading(answer(page))]
     for title, sheet in _sheets(page):
-        parts += [f"### {title}\n" if title else "", to_markdown(sheet)]
+        parts += [heading(title, 3) if title else "", to_markdown(sheet)]
     for title, texts in _lists(page):
-        parts.append(f"### {title}\n\n" + "".join(f"- {text}\n" for text in texts) if texts else "")
+        parts.append(f"{heading(title, 3)}\n{bullets(texts)}" if texts else "")
     if page.restart is not None:
         parts.append(f"To paste into a spec:\n\n```yaml\n{page.restart}\n```\n")
     return "\n".join(part for part in parts if part)

@@ -9,6 +9,7 @@ from ckptplan.errors import printable
 from ckptplan.plan.retention.retaining import VERIFIED, RetentionPlan
 from ckptplan.plan.retention.rules import Rule, certainty
 from ckptplan.plan.retention.thin import ordinal
+from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.retain_sheet import class_sheet, rule_sheet, tier_sheet
 from ckptplan.render.screen import Screen
@@ -33,10 +34,10 @@ def report(plan: RetentionPlan, screen: Screen) -> str:
 
 def markdown(plan: RetentionPlan) -> str:
     """The same as Markdown."""
-    parts = [f"## {_heading(plan)}\n", "\n".join(f"- {text}" for text in (*answers(plan), *ways(plan))) + "\n"]
+    parts = [heading(_heading(plan)), bullets([*answers(plan), *ways(plan)])]
     for title, sheet in _sheets(plan):
-        parts += [title + "\n", to_markdown(sheet)]
-    parts.append("What is assumed:\n\n" + "\n".join(f"- {printable(text)}" for text in plan.assumptions) + "\n")
+        parts += [*sentences([title]), to_markdown(sheet)]
+    parts.append(f"What is assumed:\n\n{bullets(plan.assumptions)}")
     return "\n".join(parts)
 
 

@@ -11,6 +11,7 @@ from ckptplan.plan.scale.batch import BatchFacts, BatchRecord
 from ckptplan.plan.scale.peaks import MOST_GPUS, ScalePeak, Turn
 from ckptplan.plan.scale.records import ScaleRecord
 from ckptplan.plan.scale.scaling import Scaling
+from ckptplan.render.marking import bullets, heading, notes, sentences
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.scale_sheets import adds, batch_sheet, curve_sheet, energy_sheet, money_sheet, price, work
 from ckptplan.render.screen import Screen
@@ -72,15 +73,15 @@ def report(made: Scaling, screen: Screen) -> str:
 
 def markdown(made: Scaling) -> str:
     """The same as Markdown."""
-    sheet, notes = curve_sheet(made)
+    sheet, noted = curve_sheet(made)
     answers = [*planned(made), *stops(made), *energy(made), *batch(made)]
-    parts = [f"## {_title(made)}\n", "\n".join(f"- {text}" for text in answers) + "\n", _meaning(made) + "\n"]
+    parts = [heading(_title(made)), bullets(answers), *sentences([_meaning(made)])]
     parts.append(to_markdown(sheet))
-    if notes:
-        parts.append("\n".join(f"- [{i}] {text}" for i, text in enumerate(notes, start=1)) + "\n")
+    if noted:
+        parts.append(notes(noted))
     for more, title in tables(made):
-        parts += [title + "\n", to_markdown(more)]
-    parts.append("What is assumed:\n\n" + "\n".join(f"- {printable(text)}" for text in made.assumptions) + "\n")
+        parts += [*sentences([title]), to_markdown(more)]
+    parts.append(f"What is assumed:\n\n{bullets(made.assumptions)}")
     return "\n".join(parts)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ckptplan.errors import printable
+from ckptplan.render.marking import within
 
 
 def plain(value: Any) -> str:
@@ -95,5 +96,5 @@ def to_markdown(sheet: Sheet) -> str:
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    """One line of a Markdown table."""
-    return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |"
+    """One line of a Markdown table, in which every cell stays the text that it is."""
+    return f"| {' | '.join(map(within, cells))} |"

@@ -9,6 +9,7 @@ from typing import Any
 from ckptplan import __version__
 from ckptplan.errors import printable
 from ckptplan.plan.simulation import Prediction, Simulation
+from ckptplan.render.marking import bullets, heading
 from ckptplan.render.numbers import duration, hundredths, percent, seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, plain, to_markdown
@@ -176,7 +177,6 @@ def report(made: Simulation, screen: Screen) -> str:
 
 def markdown(made: Simulation) -> str:
     """The same as Markdown."""
-    lines = "\n".join(f"- {text}" for text in answers(made))
     causes = cause_sheet(made)
     more = "" if causes is None else f"\n{to_markdown(causes)}"
-    return f"## {printable(made.name)}\n\n{lines}\n\n{to_markdown(reading_sheet(made))}{more}"
+    return f"{heading(made.name)}\n{bullets(answers(made))}\n{to_markdown(reading_sheet(made))}{more}"

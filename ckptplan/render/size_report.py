@@ -12,6 +12,7 @@ from ckptplan.cost.scenario import Mode, Scenario, Scope
 from ckptplan.cost.size import Sizes, sizes, state_sizes
 from ckptplan.cost.state import bytes_per_parameter
 from ckptplan.errors import printable
+from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.numbers import seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, to_markdown
@@ -143,7 +144,7 @@ def markdown(scenario: Scenario) -> str:
     """The same as Markdown."""
     ledger = scenario.model.ledger
     parts = [
-        f"## {_answer(scenario)}\n",
+        heading(_answer(scenario)),
         to_markdown(state_sheet(scenario)),
         *(to_markdown(sheet) for sheet in _model_sheets(scenario)),
         _markdown_list("Layout", _division(scenario)),
@@ -151,13 +152,13 @@ def markdown(scenario: Scenario) -> str:
         *(f"### What a save takes\n\n{to_markdown(sheet)}" for sheet in _cost_sheets(scenario)),
         _markdown_list("What a save without it costs", _losses(scenario)),
         _markdown_list("What is not saved", _omits(scenario)),
-        f"Ledger: {ledger.name} ({printable(ledger.source)})\n",
+        *sentences([f"Ledger: {ledger.name} ({ledger.source})"]),
     ]
     return "\n".join(part for part in parts if part)
 
 
 def _markdown_list(title: str, texts: Sequence[str]) -> str:
-    return f"### {title}\n\n" + "".join(f"- {text}\n" for text in texts) if texts else ""
+    return f"{heading(title, 3)}\n{bullets(texts)}" if texts else ""
 
 
 def _sizes(scenario: Scenario) -> Sizes:

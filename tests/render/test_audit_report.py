@@ -26,7 +26,7 @@ def test_names_and_messages_from_files_do_not_steer_the_terminal():
     for text in _reports(manifest):
         assert "\x1b" not in text
         assert "b\nc" not in text
-        assert "a?[2Jb?c" in text
+        assert "a?[2Jb?c" in text.replace("\\[", "[")
 
 
 def test_twenty_faults_are_listed_and_the_rest_counted():

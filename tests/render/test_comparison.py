@@ -93,7 +93,7 @@ def test_names_with_control_characters_do_not_steer_the_terminal() -> None:
     inputs = (Input(f"save[{side.si}].name", None, side),)
     compared = Compared(compare(first, second), ("a\nb", "c"), ({}, {}), inputs, 1)
     for text in (report(compared, Screen()), report(compared, Screen(60)), markdown(compared)):
-        assert "?[31mred" in text
+        assert "?[31mred" in text.replace("\\[", "[")
         assert all(c.isprintable() or c == "\n" for c in text)
     csv_ = to_csv([flat_sheet(compared.made, compared.inputs)])
     assert all(c.isprintable() or c == "\n" for c in csv_)

@@ -45,7 +45,7 @@ def test_json_is_strict() -> None:
 def test_markdown_escapes_pipes_and_control_characters() -> None:
     """A cell cannot break the table or steer a terminal."""
     text = to_markdown(SHEET)
-    assert "a\\|b?[31m" in text
+    assert "a\\|b?\\[31m" in text
     assert "\x1b" not in text
     assert "hidden" not in text
 

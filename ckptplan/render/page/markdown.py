@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from ckptplan.errors import printable
+from ckptplan.render.marking import escaped
 from ckptplan.render.page.blocks import Block, Formula, Numbers, Page, Picture, Points, Section, Table, Text
-
-# Between these and what follows stands an empty comment: a mention would notify somebody, and a reference or a link
-# would leave a trace in another place, which no backslash prevents.
-_REACHES_OUT = re.compile(r"[@#]|://|\bwww\.|\bgh-(?=\d)", re.IGNORECASE)
-_MARKS = re.compile(r"([\\`*_{}\[\]|~])")
-_OPENS_BLOCK = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))")
-_EMOJI = re.compile(r":(?=(?:100|1234|[+\-]1|[a-z0-9+\-\\_]*[a-z][a-z0-9+\-\\_]*):)")
-_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "<span>$</span>"}
 
 
 def markdown(page: Page) -> str:
@@ -24,15 +15,6 @@ def markdown(page: Page) -> str:
         lines += _section(section)
     lines.append(f"Made by ckptplan {page.version}{'' if page.date is None else f' on {page.date}'}.")
     return "\n\n".join(lines) + "\n"
-
-
-def escaped(text: str) -> str:
-    """A text that stays what it is: no mark-up, no HTML, no mention, no reference, no mathematics, no emoji."""
-    shown = _MARKS.sub(r"\\\1", printable(text))
-    shown = "".join(_HTML.get(letter, letter) for letter in shown)
-    shown = _REACHES_OUT.sub(lambda found: f"{found[0][:1]}<!-- -->{found[0][1:]}", shown)
-    shown = _EMOJI.sub(":<!-- -->", shown)
-    return _OPENS_BLOCK.sub(lambda found: f"{found[1][:-1]}\\{found[1][-1]}", shown)
 
 
 def _dated(date: str | None) -> str:

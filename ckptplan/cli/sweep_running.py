@@ -61,9 +61,7 @@ def _progress(parts: Sequence[Chunk]) -> Iterator[Callable[[Chunk, bool], object
 
 
 @contextmanager
-def kept(
-    study: Study, resume: Path | None, beside: Path, *, is_read: bool = False
-) -> Iterator[Journal | None]:
+def kept(study: Study, resume: Path | None, beside: Path, *, is_read: bool = False) -> Iterator[Journal | None]:
     """The journal while the study is carried out; finished, it is removed, and left early, one is told how to go on.
 
     Of a result that goes to standard output, ``is_read``, it is kept too where nobody reads on: ``| head -1``.

@@ -204,6 +204,39 @@ def test_a_reader_that_has_gone_is_no_error(place):
     assert done.stderr == "code 0\n"
 
 
+@pytest.mark.parametrize("format_", ["table", "csv"])
+def test_a_reader_that_has_gone_leaves_the_journal(place, format_):
+    """Behind ``| head -1`` nothing is lost: exit 0, what is kept, and the command that prints it all after all."""
+    line = f"{sys.executable} -m ckptplan sweep run.yaml --over restart.total=60..600s:8 --format {format_} --resume k"
+    shell = f"({line}; echo code $? >&2) | head -1"
+    done = subprocess.run(shell, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    said = done.stderr.splitlines()
+    assert said[0] == "8 of 8 points are kept in k; to go on:"
+    assert said[-1] == "code 0"
+    again = subprocess.run(line, shell=True, cwd=place, env=environment(), capture_output=True, text=True, check=True)
+    assert "goes on from k: 8 of 8 points" in again.stderr
+    assert again.stdout.startswith(done.stdout)
+    assert [path.name for path in place.iterdir()] == ["run.yaml"]
+
+
+def test_a_pipe_that_is_closed_leaves_the_journal(place):
+    """More than a pipe takes, and its end is closed: what is finished is kept, and that is no error."""
+    line = ("sweep", "run.yaml", "--over", "restart.total=60..600s:20000", "--format", "csv", "--resume", "k")
+    command = [sys.executable, "-m", "ckptplan", *line]
+    process = subprocess.Popen(
+        command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(100).startswith(b"restart.total_s,")
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate()
+    assert process.returncode == 0
+    assert "20,000 of 20,000 points are kept in k; to go on:" in err.decode()
+    assert (place / "k").exists()
+
+
 @pytest.mark.parametrize("steering", [{"NO_COLOR": "1", "TERM": "xterm-256color"}, {"TERM": "dumb"}])
 def test_a_terminal_that_wants_no_escape_codes_gets_none(place, steering):
     """Progress is shown on it nevertheless, in a line that is written over itself."""

@@ -102,7 +102,7 @@ def _axis(
     if len(written) > MOST_VALUES:
         problems.append(Problem(f"more than {MOST_VALUES:,} values", place, label, "write a shorter list"))
         return None
-    texts = AxisTexts(written, units, entry.form)
+    texts = AxisTexts(written, units, "plain" if entry.plain else entry.form)
     axis = Axis(_in_brackets(path), tuple(written), texts, UNIT_OF_FORM.get(entry.form, ""))
     return WrittenAxis(path, axis, place, tuple(_repetition(label, parts, repeated, entry.form)))
 

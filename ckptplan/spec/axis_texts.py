@@ -104,6 +104,8 @@ def _unit_of(values: Sequence[float | int], units: Sequence[str], form: str) -> 
             found[factor] = min(found.get(factor, name), name, key=lambda one: (len(one), one))
     if not found:
         return Unit(_SI.get(_DIMENSIONS.get(form, ""), ""), 1.0)
+    if form == "plain":  # no share: whatever was typed, a bare number
+        return Unit("", 1.0)
     if form == "fraction" and len(found) > 1:
         return Unit("%", 0.01)
     least = min((value for value in values if value > 0), default=0.0)

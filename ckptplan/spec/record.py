@@ -46,7 +46,7 @@ class Record:
     def take(self, path: str, default: Any = None, *, origin: str = "default", text: str | None = None) -> Any:
         """The value of a path, or the default; either is noted as in force."""
         key = find(path)
-        form = key.form if isinstance(key, Key) else "text"
+        form = key.shown_as if isinstance(key, Key) else "text"
         given = self.fields.given.get(path)
         si: Any = default if given is None else given.si
         if text is None and si is None and isinstance(key, Key):

@@ -309,7 +309,11 @@ _TRAINING = Group(
         ),
         "noise": Key("choice", "How that time is distributed.", "normal", choices=("normal", "exponential")),
         "scaling_exponent": Key(
-            "fraction", "Throughput without failures grows as the number of GPUs to this power.", "1", example="0.95"
+            "fraction",
+            "Throughput without failures grows as the number of GPUs to this power.",
+            "1",
+            example="0.95",
+            plain=True,
         ),
         "global_batch": Key("integer", "Sequences of one optimizer step.", "not known", example="2048"),
         "micro_batch": Key("integer", "Sequences of one replica and pass.", "1", example="1"),

@@ -25,7 +25,7 @@ Form = Literal[
 class Key(NamedTuple):
     """A value. ``zero`` says whether zero makes sense; ``default`` is a sentence or a value for people.
 
-    ``exact`` keys take no range.
+    ``exact`` keys take no range; a ``plain`` fraction is no share of anything, and is shown without percent.
     """
 
     form: Form
@@ -36,6 +36,12 @@ class Key(NamedTuple):
     choices: tuple[str, ...] = ()
     required: bool = False
     exact: bool = False
+    plain: bool = False
+
+    @property
+    def shown_as(self) -> Form:
+        """The form by which people read its values."""
+        return "number" if self.plain else self.form
 
 
 class Group(NamedTuple):

@@ -30,7 +30,7 @@ def from_flags(sets: Sequence[str], problems: list[Problem]) -> list[Assignment]
     """``--set KEY=VALUE``, in their order."""
     found: list[Assignment] = []
     for text in sets:
-        label = f"--set {text if len(text) <= 80 else text[:77] + '...'}"
+        label = label_of(text)
         parts = key_and_value(text)
         if parts is None:
             problems.append(Problem("KEY=VALUE is wanted", Place(label), hint="write for example cluster.gpus=1024"))
@@ -38,6 +38,11 @@ def from_flags(sets: Sequence[str], problems: list[Problem]) -> list[Assignment]
         written, path, value = parts
         _assign(found, path, value, label, problems, written=written)
     return found
+
+
+def label_of(text: str) -> str:
+    """How messages call a flag."""
+    return f"--set {text if len(text) <= 80 else text[:77] + '...'}"
 
 
 def key_and_value(text: str) -> tuple[str, tuple[str, ...], str] | None:

@@ -147,7 +147,7 @@ def _without_lone_phases(
     flag = lone[0].node.source.name.startswith("--set")
     example = f"--set 'restart={value}'" if flag else f"CKPTPLAN_SPEC__RESTART='{value}'"
     message = f"{giver} gives restart.total; with {' and '.join(given)} alone, every other phase would be 0 s"
-    hint = f"set restart.total, or give all phases: {example}"
+    hint = f"{LONE_PHASES}{example}"
     problems.append(Problem(message, lone[0].node.place, lone[0].written, hint))
     return [item for item in assignments if item not in lone]
 

@@ -11,7 +11,8 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem
 from ckptplan.spec.axes import WrittenAxis
 from ckptplan.spec.named_files import NamedFiles
-from ckptplan.spec.overlay import index_of
+from ckptplan.spec.assignments import label_of
+from ckptplan.spec.overlay import LONE_PHASES, index_of
 from ckptplan.spec.reading import Spec, read_spec
 from ckptplan.spec.tree import ListNode, MapNode, Node
 from ckptplan.sweep.study import GPUS, INTERVAL
@@ -66,7 +67,7 @@ def read_member(
     first: InputError | None = None
     for values in islice(product(*(_sampled(axis.axis.values) for axis in own)), _MOST_TRIED):
         texts = [axis.as_set(value) for axis, value in zip(own, values, strict=True)]
-        places = {f"--set {text}": axis for text, axis in zip(texts, own, strict=True)}
+        places = {label_of(text): axis for text, axis in zip(texts, own, strict=True)}
         try:
             spec = read_spec(data, file, sets=[*sets, *texts], environment=environment, files=files)
         except InputError as error:
@@ -86,8 +87,19 @@ def _sampled(values: Sequence[float | int]) -> tuple[float | int, ...]:
 
 
 def _of_axis(problem: Problem, places: Mapping[str, WrittenAxis]) -> Problem:
+    problem = replace(problem, hint=_of_phases(problem.hint, [axis.path for axis in places.values()]))
     axis = None if problem.place is None else places.get(problem.place.file)
     return problem if axis is None else replace(problem, place=axis.place)
+
+
+def _of_phases(hint: str | None, paths: Sequence[tuple[str, ...]]) -> str | None:
+    """A hint that lists all phases of a restart, without those that are axes: one cannot set them too."""
+    if hint is None or not hint.startswith(LONE_PHASES):
+        return hint
+    before, brace, phases = hint.removeprefix(LONE_PHASES).partition("{")
+    listed = phases.removesuffix("}'").split(", ")
+    kept = ", ".join(phase for phase in listed if ("restart", phase.partition(":")[0]) not in paths)
+    return f"make restart.total the axis, or give the other phases too: {before}{brace}{kept}}}'"
 
 
 def _with_indices(axis: WrittenAxis, root: MapNode | None) -> str:

@@ -35,6 +35,7 @@ from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 
 Entries: TypeAlias = dict[str, tuple[Place, Node]]
 
+LONE_PHASES = "set restart.total, or give all phases: "  # how a hint begins that lists them
 _PHASE_PATHS = {(phase,) for phase in RESTART_PHASES}
 _REPLACED = ("storage", "failures", "restart")  # groups that a preset names as a whole
 _NAME_OF_THE_NAMELESS = {"save": str(Mode.SHARDED), "failures.classes": "crash"}  # the default of mode or kind

@@ -9,9 +9,9 @@ from typing import Any
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem
+from ckptplan.spec.assignments import label_of
 from ckptplan.spec.axes import WrittenAxis
 from ckptplan.spec.named_files import NamedFiles
-from ckptplan.spec.assignments import label_of
 from ckptplan.spec.overlay import LONE_PHASES, index_of
 from ckptplan.spec.reading import Spec, read_spec
 from ckptplan.spec.tree import ListNode, MapNode, Node

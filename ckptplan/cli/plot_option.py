@@ -83,18 +83,21 @@ def draw(plot: Plot | None, figure_in: Callable[[Theme], Figure], inputs: Iterab
     """
     if plot is None:
         return
-    from ckptplan.cli.output import replace
+    from ckptplan.cli.output import replace, warn
+    from ckptplan.render.plots.lettering import lost_letters, noting_lost_letters
     from ckptplan.render.plots.saving import png_bytes, svg_bytes
     from ckptplan.render.plots.style import THEMES
 
     refuse_input(plot.file, inputs)
-    figure = figure_in(THEMES[plot.theme.value])
+    with noting_lost_letters() as lost:
+        figure = figure_in(THEMES[plot.theme.value])
     data = (svg_bytes if plot.file.suffix.lower() == ".svg" else png_bytes)(figure)
     try:
         replace(plot.file, data)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot write {_shown(plot.file)}: {reason}", hint="give another file with --plot") from error
+    warn(lost_letters(lost, _shown(plot.file)))
 
 
 def _shown(file: Path) -> str:

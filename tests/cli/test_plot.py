@@ -15,6 +15,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
+from ckptplan.spec.starter import STARTER
 from tests.cli.harness import Tell
 from tests.cli.test_startup import loaded
 
@@ -256,3 +257,32 @@ def test_nothing_loads_matplotlib_without_a_picture() -> None:
     """Neither help nor any command that is not asked to draw."""
     for arguments in (["optimize", "--help"], ["sweep", "--help"], *COMMANDS.values()):
         assert loaded(arguments, ("matplotlib",)) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("optimize",),
+        ("levers",),
+        ("scale",),
+        ("simulate", "--runs", "50"),
+        ("sweep", "--over", "cluster.gpus=64,128", "--each", "strategy"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_letters_that_a_picture_loses_are_said_once(tell: Tell, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """One warning behind the result, which keeps them; none where the font has all letters."""
+    name, *options = command
+    spec = tmp_path / "run.yaml"
+    text = STARTER.replace("name: sharded", "name: \u540c\u671f").replace("name: asynchronous", "name: \u975e \u00e9")
+    for shown, lost in ((text, True), (STARTER, False)):
+        spec.write_text(shown, encoding="utf-8")
+        told = tell(name, str(spec), *options, "--plot", str(tmp_path / "a.svg"))
+        assert told.code == 0, told.err
+        said = [line for line in told.err.splitlines() if "shows ? for letters" in line]
+        assert len(said) == lost
+        if lost:
+            assert said[0].startswith("warning: ")
+            assert "a.svg" in said[0]
+            assert "\u975e" in said[0]
+            assert "\u975e" in told.out

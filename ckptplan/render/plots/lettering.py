@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,14 +22,40 @@ _TO_THE_RIGHT = "\N{LEFT-TO-RIGHT MARK}"  # no width; the numbers beside a name 
 _TO_THE_LEFT = frozenset(("R", "AL", "AN"))
 _LEAST = 0.5  # of a name that is cut [inch]
 _TOLD_APART = 1.3  # of two names: in the narrowest place for one [inch]
+_LOST: ContextVar[dict[str, None] | None] = ContextVar("lost", default=None)
+_MOST_LOST, _LONGEST_LOST, _AROUND = 5, 40, ".,:;()"
 
 
 def lettered(name: str) -> str:
     """A name of the user's as the font can show it: ? for control characters and for what it has no letter for."""
-    text = "".join(c if _has(c) else "?" for c in " ".join(printable(name).split()))
+    whole = " ".join(printable(name).split())
+    text = "".join(c if _has(c) else "?" for c in whole)
+    lost = _LOST.get()
+    if lost is not None:
+        lost.update((word.strip(_AROUND), None) for word in whole.split() if not all(map(_has, word)))
     if any(unicodedata.bidirectional(c) in _TO_THE_LEFT for c in text):
         return f"{_TO_THE_RIGHT}{text}{_TO_THE_RIGHT}"
     return text
+
+
+@contextmanager
+def noting_lost_letters() -> Iterator[dict[str, None]]:
+    """The words drawn meanwhile that the font had not all letters for, in their order."""
+    found: dict[str, None] = {}
+    token = _LOST.set(found)
+    try:
+        yield found
+    finally:
+        _LOST.reset(token)
+
+
+def lost_letters(words: Iterable[str], where: str) -> list[str]:
+    """One warning of the words that lost letters in the picture ``where``; none if there are none."""
+    found = [word if len(word) <= _LONGEST_LOST else word[:_LONGEST_LOST] + ELLIPSIS for word in words]
+    if not found:
+        return []
+    more = f", and {len(found) - _MOST_LOST:,} more" if len(found) > _MOST_LOST else ""
+    return [f"{where} shows ? for letters that its font ({FONT}) lacks: {', '.join(found[:_MOST_LOST])}{more}"]
 
 
 def distinct(names: Sequence[str], word: str) -> dict[str, str]:

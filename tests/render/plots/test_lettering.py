@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from ckptplan.render.plots.curve import curve_figure
-from ckptplan.render.plots.lettering import ELLIPSIS, beside, distinct, lettered, shortened, width, wrapped
+from ckptplan.render.plots.lettering import (
+    ELLIPSIS,
+    beside,
+    distinct,
+    lettered,
+    lost_letters,
+    noting_lost_letters,
+    shortened,
+    width,
+    wrapped,
+)
 from ckptplan.render.plots.optimize import optimize_figure
 from ckptplan.render.plots.saving import png_bytes, svg_bytes
 from ckptplan.render.plots.style import LIGHT, THEMES
@@ -66,6 +76,26 @@ def test_letters_that_the_font_has_not_are_question_marks() -> None:
     assert lettered("a\x1b[0mb") == "a?[0mb"
     assert lettered("\u6f22\U0001f680") == "??"
     assert lettered("  two   words ") == "two words"
+
+
+def test_words_that_lost_letters_are_noted_once() -> None:
+    """In the order in which they are drawn, without the marks around them; control characters are no letters."""
+    lettered("\u6f22")
+    with noting_lost_letters() as lost:
+        for name in ("run (\u6f22\u5b57), 3", "plain", "a\x1b[0mb ?", "\u6f22\u5b57: \U0001f680", "\u6f22\u5b57"):
+            lettered(name)
+    lettered("\u5b57")
+    assert list(lost) == ["\u6f22\u5b57", "\U0001f680"]
+    (said,) = lost_letters(lost, "a.svg")
+    assert said == "a.svg shows ? for letters that its font (DejaVu Sans) lacks: \u6f22\u5b57, \U0001f680"
+    assert lost_letters([], "a.svg") == []
+
+
+def test_what_is_said_of_lost_letters_is_short() -> None:
+    """Five words, the rest counted, and of a long one its beginning."""
+    (said,) = lost_letters([str(n) + "\u6f22" * 500 for n in range(9)], "a.svg")
+    assert said.endswith(", and 4 more")
+    assert len(said) < 320
 
 
 def test_a_name_from_right_to_left_leaves_the_numbers_beside_it_alone() -> None:

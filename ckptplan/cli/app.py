@@ -66,9 +66,11 @@ def _made(name: str) -> Any:
         group = get_group(import_module(f"ckptplan.cli.{name}").app)
         group.name = name
         return group
+    from ckptplan.cli.endings import ResultCommand
+
     short_help = _COMMANDS[name]  # a KeyError for names that are no command
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
-    alone.command(name, short_help=short_help)(getattr(import_module(f"ckptplan.cli.{name}"), name))
+    alone.command(name, cls=ResultCommand, short_help=short_help)(getattr(import_module(f"ckptplan.cli.{name}"), name))
     return get_command(alone)
 
 

@@ -93,6 +93,7 @@ def average(
     from ckptplan.cli.checkpoint_files import readable, refuse_empty, refuse_ending
     from ckptplan.cli.choices import quantity, typed
     from ckptplan.cli.output import emit, warn
+    from ckptplan.cli.places import refuse_name
     from ckptplan.cli.stopping import tidy
 
     for path in paths:
@@ -102,6 +103,7 @@ def average(
         raise UsageError("-o wants a name for the weights", hint="write -o mean.safetensors, or -o and a new folder")
     if out is not None:
         refuse_ending(out, "-o", "the report is printed: --format json > FILE")
+        refuse_name(out, "-o")
     choice = _choice(dtype, include, strip_prefix, masters=not no_masters)
     weigh = _weighing(weights, ema, len(paths))
     shard_bytes = int(quantity(shard_size, "size", "--shard-size"))

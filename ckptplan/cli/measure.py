@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ckptplan.cli.endings import ResultCommand
 from ckptplan.cli.measure_options import (
     BlockOption,
     DeviceName,
@@ -41,7 +42,7 @@ app = typer.Typer(
 _DEFAULT_SHARD = "256 MiB"  # twice in memory for each writer
 
 
-@app.command(short_help="Write what a save writes, and read it back.")
+@app.command(cls=ResultCommand, short_help="Write what a save writes, and read it back.")
 def storage(
     folder: FolderArgument,
     spec: PlannedOption = None,
@@ -69,14 +70,13 @@ def storage(
     happens; nothing else is touched, and 5 % of the file system (100 GiB at
     most) stay free.
     """
-    from ckptplan.cli.measure_files import check_writable, noting
+    from ckptplan.cli.measure_files import noting
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.cli.planned import planned
     from ckptplan.render import measure_report, measure_sheet
     from ckptplan.render.measure_block import measured_block
 
     refuse_overwriting(output, [] if spec is None else [spec])
-    check_writable(output)
     plan = planned(spec, set_, size, writers)
     setting = _setting(plan, block, repeat, direct=direct)._replace(read=not no_read, drop_all=drop_caches)
     said: list[str] = []
@@ -95,7 +95,7 @@ def storage(
     warn([*plan.notes, *(one for one in found.notes if format_ is Format.CSV and one not in said)])
 
 
-@app.command(short_help="Save in two phases, and time stall, flush and slow-down.")
+@app.command(cls=ResultCommand, short_help="Save in two phases, and time stall, flush and slow-down.")
 def save(
     folder: FolderArgument,
     spec: PlannedOption = None,
@@ -119,7 +119,7 @@ def save(
     of a plan say, and the save: block to paste. Needs memory for shards and
     buffers.
     """
-    from ckptplan.cli.measure_files import check_writable, noting
+    from ckptplan.cli.measure_files import noting
     from ckptplan.cli.output import emit, refuse_overwriting, text_as, warn
     from ckptplan.cli.planned import planned
     from ckptplan.measure.devices import device_maker
@@ -128,7 +128,6 @@ def save(
     from ckptplan.render.measure_block import saving_block
 
     refuse_overwriting(output, [] if spec is None else [spec])
-    check_writable(output)
     plan = planned(spec, set_, _DEFAULT_SHARD if spec is None and size is None else size, writers)
     setting = _setting(plan, block, repeat, direct=direct)
     make = device_maker(device.value)
@@ -150,7 +149,7 @@ def save(
     warn([*plan.notes, *(one for one in found.notes if format_ is Format.CSV and one not in said)])
 
 
-@app.command("import", short_help="Results of fio, IOR, elbencho, DLIO, MLPerf Storage.")
+@app.command("import", cls=ResultCommand, short_help="Results of fio, IOR, elbencho, DLIO, MLPerf Storage.")
 def import_(files: FilesArgument, format_: FormatOption = Format.TABLE, output: OutputOption = None) -> None:
     """\b
     ckptplan measure import fio.json

@@ -31,7 +31,10 @@ SetOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. cluster.gpus=1024. Repeatable."),
 ]
 FormatOption = Annotated[
-    Format, typer.Option("--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result.")
+    Format,
+    typer.Option(
+        "--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result; else as the FILE of -o ends."
+    ),
 ]
 
 
@@ -46,7 +49,13 @@ def _result_file(text: str) -> Path | None:
 
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", parser=_result_file, help="Write to FILE (whole or not at all)."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        parser=_result_file,
+        help="Write to FILE (whole or not at all); - is standard output.",
+    ),
 ]
 
 IntervalOption = Annotated[

@@ -46,14 +46,15 @@ def text_as(
 def refuse_overwriting(output: Path | None, inputs: Iterable[str], option: str = "-o") -> None:
     """A result must not replace what it was made from: a spec, a record, or a file that a spec names."""
     for name in inputs:
-        if output is not None and name != "-" and _is_same(output, Path(name)):
+        if output is not None and name != "-" and is_same(output, Path(name)):
             raise UsageError(f"{option} {output} would overwrite an input", hint=f"give another file with {option}")
 
 
-def _is_same(output: Path, source: Path) -> bool:
+def is_same(output: Path, source: Path) -> bool:
+    """Whether two names are of one file that is there."""
     try:
         return output.exists() and source.exists() and output.samefile(source)
-    except OSError:
+    except (OSError, ValueError):
         return False  # what cannot be opened is said when it is written
 
 

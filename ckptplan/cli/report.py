@@ -35,13 +35,6 @@ class PageFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
-_ENDINGS = {
-    ".html": PageFormat.HTML,
-    ".htm": PageFormat.HTML,
-    ".md": PageFormat.MD,
-    ".markdown": PageFormat.MD,
-}
-
 PageFormatOption = Annotated[
     PageFormat | None,
     typer.Option("--format", "-f", help="html, or md for pull requests and wikis; by default as FILE ends, else html."),
@@ -81,46 +74,26 @@ def report(
     """
     from ckptplan.cli.choices import finite, scales, times
     from ckptplan.cli.output import emit, refuse_overwriting, warn
-    from ckptplan.cli.places import refuse_place
     from ckptplan.cli.report_contents import Asked, gathered
     from ckptplan.load import load
     from ckptplan.render.page.content import found
+    from ckptplan.render.plots.lettering import lost_letters, noting_lost_letters
 
-    chosen = _format(format_, output)
+    chosen = format_ or PageFormat.HTML
     refuse_overwriting(output, [spec])
     finite(gpu_hour_price, "--gpu-hour-price")
     _refuse_title(title)
     _refuse_date(date)
     asked = Asked(strategy, times(interval or [], "--interval"), steps or [], scales(gpus), gpu_hour_price, seed)
     _refuse_a_terminal(chosen, output)
-    refuse_place(output, "-o")
     if chosen is PageFormat.HTML:
         _refuse_without_libraries()
     loaded = load(spec, sets=set_ or [])
     refuse_overwriting(output, loaded.named)
-    made = gathered(loaded, asked, drawn=chosen is PageFormat.HTML)
+    with noting_lost_letters() as lost:
+        made = gathered(loaded, asked, drawn=chosen is PageFormat.HTML)
     emit(_written(made, chosen, title, date), output)
-    warn([*loaded.warnings, *found(made)])
-
-
-def _format(asked: PageFormat | None, output: Path | None) -> PageFormat:
-    """The format asked for, else that of the file's ending; one that contradicts the other is a mistake."""
-    ending = None if output is None else output.suffix.lower()
-    promised = _ENDINGS.get(ending or "")
-    if asked is None:
-        if promised is None and ending in {".pdf", ".json", ".docx", ".txt", ".csv", ".svg", ".png"}:
-            raise UsageError(
-                f"-o {printable(str(output))}: a report is HTML or Markdown",
-                hint="name a file that ends in .html or .md; a browser prints the HTML as PDF",
-            )
-        return promised or PageFormat.HTML
-    is_html = asked is PageFormat.HTML
-    if promised is not None and (promised is PageFormat.HTML) is not is_html:
-        raise UsageError(
-            f"-o {printable(str(output))} with --format {asked}: the name promises the other format",
-            hint=f"name a file that ends in {'.html' if is_html else '.md'}, or leave --format out",
-        )
-    return asked
+    warn([*loaded.warnings, *found(made), *lost_letters(lost, "a picture of the report")])
 
 
 def _refuse_title(title: str | None) -> None:

@@ -160,6 +160,7 @@ def _extract(
     from ckptplan.cli.checkpoint_files import readable, refuse_ending, refuse_inside, told
     from ckptplan.cli.checkpoint_options import kinds_named
     from ckptplan.cli.output import emit, text_as, warn
+    from ckptplan.cli.places import refuse_name
     from ckptplan.cli.stopping import tidy
     from ckptplan.render import extract_report
 
@@ -167,6 +168,7 @@ def _extract(
     if path is None:
         raise UsageError("--extract needs a checkpoint", hint="ckptplan reshard PATH --extract OUT.safetensors")
     refuse_ending(out, "--extract", "-o is the report")
+    refuse_name(out, "--extract")
     manifest = readable(path)
     refuse_inside(output, manifest)
     if output is not None and output.resolve() == out.resolve():

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ckptplan.cli.endings import JsonCommand, ResultCommand, YamlCommand
 from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecArgument, SpecsArgument
 from ckptplan.errors import InputError, Problem
 
@@ -36,7 +37,7 @@ DOCUMENTS = (
 )
 
 
-@app.command(short_help="The JSON Schema of the spec, or of an output.")
+@app.command(cls=JsonCommand, short_help="The JSON Schema of the spec, or of an output.")
 def schema(
     document: Annotated[
         str,
@@ -70,7 +71,7 @@ def schema(
     emit(to_json(output_schema(name)), output)
 
 
-@app.command(short_help="A commented spec to start from.")
+@app.command(cls=YamlCommand, short_help="A commented spec to start from.")
 def init(output: OutputOption = None) -> None:
     """\b
     ckptplan spec init > run.yaml
@@ -83,7 +84,7 @@ def init(output: OutputOption = None) -> None:
     emit(STARTER, output)
 
 
-@app.command(short_help="Every value in force, and where it came from.")
+@app.command(cls=ResultCommand, short_help="Every value in force, and where it came from.")
 def show(
     spec: SpecArgument,
     set_: SetOption = None,

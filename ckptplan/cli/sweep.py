@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ckptplan.cli.options import MethodOption, OutputOption, PriceOption, SetOption, StrategyOption
+from ckptplan.cli.places import refuse_place
 from ckptplan.cli.plot_option import Plot, PlotOption, ThemeName, ThemeOption, draw, plot_to, refuse_input
 from ckptplan.cli.sweep_options import (
     EachOption,
@@ -100,6 +101,7 @@ def _refuse_usage(format_: SweepFormat, output: Path | None, resume: Path | None
         raise UsageError("--format parquet needs a file", hint="add -o study.parquet")
     if output is not None and resume is not None and output.absolute() == resume.absolute():
         raise UsageError(f"-o {output} and --resume {resume} are one file", hint="give another file with -o")
+    refuse_place(resume, "--resume")
 
 
 def _refuse_what_cannot_be_drawn(planned: Planned, picture: Plot) -> None:

@@ -97,5 +97,8 @@ ResumeOption = Annotated[
     typer.Option(metavar="FILE", help="Keep finished parts in FILE, and go on from those it holds already."),
 ]
 SweepFormatOption = Annotated[
-    SweepFormat, typer.Option("--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result.")
+    SweepFormat,
+    typer.Option(
+        "--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result; else as the FILE of -o ends."
+    ),
 ]

@@ -121,7 +121,7 @@ def test_types_names_and_shards(tell: Tell, run: list[str], tmp_path: Path) -> N
         (["--dry-run", "--include", "optimizer-step"], 2, "--include optimizer-step: never averaged"),
         (["--dry-run", "--include", "random"], 2, "a mean of them belongs to no point of the run"),
         (["--dry-run", "--include", "nonsense"], 2, "nonsense"),
-        (["-o", "/nowhere/at/all"], 1, "its folder does not exist"),
+        (["-o", "/nowhere/at/all"], 2, "there is no folder /nowhere/at"),
         (["-o", "res.json"], 2, "the report is printed"),
         (["-o", "report.md"], 2, "--format json > FILE"),
         (["-o", "ck.pt"], 2, "tensors are written as safetensors"),

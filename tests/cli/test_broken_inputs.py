@@ -152,8 +152,8 @@ def test_output_is_whole_or_absent(tmp_path: Path) -> None:
     ran = ckptplan("optimize", "llama3-405b", "--set", "cluster.gpus=0", "-o", str(target))
     assert ran.code == 1
     assert target.read_text(encoding="utf-8") == "old"
-    check_refusal(ckptplan("optimize", "llama3-405b", "-o", str(tmp_path / "absent" / "plan.json")))
-    check_refusal(ckptplan("optimize", "llama3-405b", "-o", str(tmp_path)))
+    check_refusal(ckptplan("optimize", "llama3-405b", "-o", str(tmp_path / "absent" / "plan.json")), 2)
+    check_refusal(ckptplan("optimize", "llama3-405b", "-o", str(tmp_path)), 2)
     assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
     assert ckptplan("optimize", "llama3-405b", "-q", "-o", str(target)).code == 0
     assert target.read_text(encoding="utf-8").strip().isdecimal()

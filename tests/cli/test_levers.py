@@ -166,7 +166,7 @@ def test_a_spec_from_standard_input_is_read_once(tell: Tell) -> None:
         (("--strategy", "nobody"), 2, "not known"),
         (("--set", "restart.total=5 m"), 1, "--set restart.total=5 m"),
         (("--format", "yaml"), 2, "yaml"),
-        (("-o", "/nowhere/result.txt"), 1, "cannot write"),
+        (("-o", "/nowhere/result.txt"), 2, "there is no folder /nowhere"),
         (tuple(["--change", "restart.total=5 min"] * 51), 2, "at most 50"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from ckptplan.load import shipped_configs
 from ckptplan.render.plots.importing import import_matplotlib
+from ckptplan.spec.starter import STARTER
 from tests.cli.harness import Tell, ckptplan
 from tests.render.page import hostile
 
@@ -336,3 +337,15 @@ def test_markdown_loads_neither_templates_nor_plots() -> None:
     import subprocess
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_letters_that_only_pictures_lose_are_said_once(tell: Tell, tmp_path: Path) -> None:
+    """The text of the page keeps them; as Markdown, which has no pictures, nothing is lost."""
+    spec = tmp_path / "run.yaml"
+    spec.write_text(STARTER.replace("name: my run", "name: \u5927\u898f\u6a21"), encoding="utf-8")
+    page = tell("report", str(spec))
+    assert page.err.count("a picture of the report shows ? for letters that its font (DejaVu Sans) lacks") == 1
+    assert re.search("<h1[^>]*>[^<]*\u5927\u898f\u6a21", page.out)
+    text = tell("report", str(spec), "--format", "md")
+    assert "shows ?" not in text.err
+    assert re.match("# .*\u5927\u898f\u6a21", text.out)

@@ -297,7 +297,8 @@ BAD = {
     "address": ((RUN, *GPUS, "--executor", "dask://nowhere"), 2, "no address of a scheduler", "dask://10.0.0.7:8786"),
     "format": ((RUN, *GPUS, "--format", "xlsx"), 2, "xlsx", "--help"),
     "parquet": ((RUN, *GPUS, "--format", "parquet"), 2, "needs a file", "-o study.parquet"),
-    "folder": ((RUN, *GPUS, "--format", "csv", "-o", "/nowhere/out.csv"), 1, "cannot write", "-o"),
+    "folder": ((RUN, *GPUS, "--format", "csv", "-o", "/nowhere/out.csv"), 2, "there is no folder", "-o"),
+    "journal": ((RUN, *GPUS, "--resume", "nowhere/kept"), 2, "--resume nowhere/kept: there is no folder", "make it"),
     "one file": ((RUN, *GPUS, "-o", "x.csv", "--resume", "x.csv"), 2, "are one file", "another file"),
     "long table": ((RUN, "--over", "failures.mtbf=1..2 h:2001"), 2, "2,001 rows are too many", "--format csv"),
 }
@@ -325,10 +326,10 @@ def test_faults_of_all_axes_are_said_at_once(tell):
 
 def test_inputs_and_journals_are_not_overwritten(tell, tmp_path):
     """A spec, a study, a spec that it names, a file that a spec names."""
-    spec, study, gaps = tmp_path / "run.yaml", tmp_path / "study.yaml", tmp_path / "gaps.csv"
+    spec, study, gaps = tmp_path / "run", tmp_path / "study", tmp_path / "gaps.csv"
     gaps.write_text("gap_s\n" + "3600\n" * 30)
     spec.write_text(STARTER)
-    study.write_text("sweep: {specs: run.yaml, over: {restart.total: 3 min}}\n")
+    study.write_text("sweep: {specs: run, over: {restart.total: 3 min}}\n")
     named = tmp_path / "named.yaml"
     named.write_text(STARTER)
     recorded = ("--set", "failures={law: {name: recorded, file: gaps.csv}}")

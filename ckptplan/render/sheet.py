@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ckptplan.errors import printable
+from ckptplan.render.csv_cells import csv_text
 from ckptplan.render.marking import within
 
 
@@ -65,7 +66,8 @@ def to_json(document: Any) -> str:
 def to_csv(sheets: Sequence[Sheet]) -> str:
     """Sheets of equal columns as one CSV with one header (RFC 4180 quoting, line feeds).
 
-    Control characters and line breaks of names are ?, as in tables: each row is one line. JSON has them as they are.
+    Control characters and line breaks of names are ?, as in tables: each row is one line. An apostrophe stands before
+    a text that a spreadsheet would take for a formula. JSON has them as they are.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -83,7 +85,7 @@ def _csv_cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    return printable(value) if isinstance(value, str) else value
+    return csv_text(value) if isinstance(value, str) else value
 
 
 def to_markdown(sheet: Sheet) -> str:

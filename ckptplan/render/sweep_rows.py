@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ckptplan.errors import printable
+from ckptplan.render.csv_cells import csv_text
 from ckptplan.render.sweep_columns import Shown
 from ckptplan.render.sweep_grid import Grid, Piece, either, grid_of
 from ckptplan.sweep.columns import Column, Columns, Labels, length
@@ -38,7 +38,7 @@ class Style(NamedTuple):
 
 def _csv_text(text: str) -> str:
     out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow([printable(text)])
+    csv.writer(out, lineterminator="").writerow([csv_text(text)])
     return out.getvalue()
 
 

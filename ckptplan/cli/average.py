@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ckptplan.cli.checkpoint_options import OverwriteOption
-from ckptplan.cli.options import Format, FormatOption
+from ckptplan.cli.options import Format, PlainFormatOption
 from ckptplan.errors import InputError, UsageError, printable
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def average(
     shard_size: ShardSizeOption = "5GB",
     overwrite: OverwriteOption = False,
     crc: CrcOption = False,
-    format_: FormatOption = Format.TABLE,
+    format_: PlainFormatOption = Format.TABLE,
 ) -> None:
     """\b
     ckptplan average step-9000 step-9500 step-10000 -o averaged

@@ -33,8 +33,14 @@ SetOption = Annotated[
 FormatOption = Annotated[
     Format,
     typer.Option(
-        "--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result; else as the FILE of -o ends."
+        "--format",
+        "-f",
+        envvar="CKPTPLAN_FORMAT",
+        help="How to print the result; without it, the ending of -o FILE decides.",
     ),
+]
+PlainFormatOption = Annotated[
+    Format, typer.Option("--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result.")
 ]
 
 
@@ -49,13 +55,7 @@ def _result_file(text: str) -> Path | None:
 
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        parser=_result_file,
-        help="Write to FILE (whole or not at all); - is standard output.",
-    ),
+    typer.Option("--output", "-o", metavar="FILE", parser=_result_file, help="Write to FILE (whole or not at all)."),
 ]
 
 IntervalOption = Annotated[

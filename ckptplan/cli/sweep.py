@@ -58,7 +58,7 @@ def sweep(
     """\b
     ckptplan sweep llama3-405b --over cluster.gpus=1024..131072:log:8
     ckptplan sweep run.yaml --over 'save[0].stall=1..60 s:5' --over 'failures.mtbf=1 h,3 h'
-    ckptplan sweep study.yaml --format csv -o study.csv
+    ckptplan sweep study.yaml -o study.csv
 
     Plans every point of a grid over numeric keys of a spec, or of several.
     Two axes are shown as a pivot. A sweep: group in the file says the same.

@@ -99,6 +99,9 @@ ResumeOption = Annotated[
 SweepFormatOption = Annotated[
     SweepFormat,
     typer.Option(
-        "--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result; else as the FILE of -o ends."
+        "--format",
+        "-f",
+        envvar="CKPTPLAN_FORMAT",
+        help="How to print the result; without it, the ending of -o FILE decides.",
     ),
 ]

@@ -10,7 +10,7 @@ import typer
 
 from ckptplan.cli.options import MethodOption, OutputOption, PriceOption, SetOption, StrategyOption
 from ckptplan.cli.places import refuse_place
-from ckptplan.cli.plot_option import Plot, PlotOption, ThemeName, ThemeOption, draw, plot_to, refuse_input
+from ckptplan.cli.plot_option import Plot, ThemeName, ThemeOption, draw, plot_to, refuse_input
 from ckptplan.cli.sweep_options import (
     EachOption,
     ExecutorOption,
@@ -20,6 +20,7 @@ from ckptplan.cli.sweep_options import (
     SimulatedRunsOption,
     SweepFormat,
     SweepFormatOption,
+    SweepPlotOption,
     SweepSeedOption,
     SweepSpecsArgument,
     WorkersOption,
@@ -52,7 +53,7 @@ def sweep(
     resume: ResumeOption = None,
     format_: SweepFormatOption = SweepFormat.TABLE,
     output: OutputOption = None,
-    plot: PlotOption = None,
+    plot: SweepPlotOption = None,
     theme: ThemeOption = ThemeName.LIGHT,
 ) -> None:
     """\b

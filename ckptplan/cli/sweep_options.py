@@ -96,6 +96,15 @@ ResumeOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Keep finished parts in FILE, and go on from those it holds already."),
 ]
+SweepPlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="Also draw it, to FILE.svg or FILE.png: the first column of numbers, over at most two axes of several "
+        "values, for up to 40,000 points and 8 lines or 6 maps of specs and strategies.",
+    ),
+]
 SweepFormatOption = Annotated[
     SweepFormat,
     typer.Option(

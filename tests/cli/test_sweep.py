@@ -15,6 +15,7 @@ import pytest
 
 from ckptplan.cli.sweep_output import Tally, destination
 from ckptplan.errors import InputError
+from ckptplan.render.plots.sweep import MOST_LINES, MOST_MAPS, MOST_POINTS
 from ckptplan.render.schemas import output_schema
 from ckptplan.spec.starter import STARTER
 from ckptplan.sweep.columns import Labels
@@ -375,3 +376,21 @@ def test_two_grids_are_one_too_many(tell, tmp_path):
     told = tell("sweep", *both, "--over", "restart.total=3 min")
     assert told.code == 0
     assert "neither counts" in told.err
+
+
+def test_the_help_of_plot_says_what_a_picture_takes(tell):
+    """Axes, points, lines and maps: the numbers by which it refuses."""
+    said = " ".join(tell("sweep", "--help").out.split())
+    assert "over at most two axes of several values" in said
+    assert f"up to {MOST_POINTS:,} points and {MOST_LINES} lines or {MOST_MAPS} maps" in said
+
+
+def test_a_hostile_name_is_no_formula_in_csv(tell, tmp_path):
+    """Of a spec and of a strategy, in the CSV of a sweep and of a plan."""
+    spec = tmp_path / "run.yaml"
+    spec.write_text(STARTER.replace("name: sharded", "name: '=1+1'").replace("name: my run", "name: '@SUM(A1)'", 1))
+    swept = tell("sweep", str(spec), str(spec), "--over", "restart.total=60 s", "--each", "strategy", "--format", "csv")
+    assert {row["strategy"] for row in _rows(swept.out)} == {"'=1+1", "asynchronous"}
+    planned = tell("optimize", str(spec), "--format", "csv")
+    assert {row["strategy"] for row in _rows(planned.out)} == {"'=1+1", "asynchronous"}
+    assert {row["spec"][:2] for row in (*_rows(swept.out), *_rows(planned.out))} == {"'@"}

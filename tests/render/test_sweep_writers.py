@@ -147,6 +147,18 @@ def test_names_cannot_steer_a_terminal_or_break_a_row():
     assert "\\| &lt;script&gt; \\[red\\]" in markdown
 
 
+def test_names_are_no_formulas_in_csv():
+    """An apostrophe stands before those that a spreadsheet would carry out; numbers below zero are numbers."""
+    asked = study(GPUS)
+    columns = columns_of(asked, statuses=("ok", '=HYPERLINK("http://a.b")'))
+    columns["status"] = Labels(np.ones(3, dtype=np.int32), ("ok", '=HYPERLINK("http://a.b")'))
+    columns["size_bytes"] = np.array([-1.5, 2.0, 3.0])
+    rows = list(csv.DictReader(io.StringIO(_written("csv", asked, [columns]).decode())))
+    assert rows[0]["status"] == '\'=HYPERLINK("http://a.b")'
+    assert rows[0]["size_bytes"] == "-1.5"
+    assert json.loads(_written("json", asked, [columns]))["rows"][0][-1] == '=HYPERLINK("http://a.b")'
+
+
 def test_markdown_shows_values_as_people_read_them():
     """With units, and aligned by kind."""
     asked = study(BANDWIDTH, GPUS)

@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 _HIGH, _BELOW = 3.2, 0.5  # of the axes, and under them [inch]
 MOST_POINTS = 40_000
-_MOST_LINES = 8
+MOST_LINES = 8
 _MOST_MARKERS = 40  # points of a line; more are drawn without
 _MOST_VALUES = 6  # of a second axis that are drawn as lines
-_MOST_MAPS = 6
+MOST_MAPS = 6
 _LONG = 8.0  # ratio of the ends of a list of values from which on its axis is logarithmic
 _EVEN = 0.15  # spread of the steps of a range, over their mean: whole numbers are rounded
 
@@ -119,7 +119,7 @@ def refuse_undrawable(study: Study) -> None:
 
 
 def _refuse(varying: Sequence[Axis], series: Sequence[Series]) -> None:
-    most = _MOST_LINES if len(varying) == 1 else _MOST_MAPS
+    most = MOST_LINES if len(varying) == 1 else MOST_MAPS
     if len(series) > most:
         raise InputError(
             f"{len(series)} strategies and specs are too many for one picture, which takes {most}",

@@ -13,6 +13,11 @@ from ckptplan.cli.output import is_same
 from ckptplan.cli.places import refuse_place
 from ckptplan.errors import UsageError, printable
 
+# Endings of formats that no command has.
+_OTHERS = (
+    ".jsonl", ".tsv", ".xlsx", ".xls", ".ods", ".pdf", ".docx", ".svg", ".png", ".jpg", ".xml",
+    ".gz", ".bz2", ".xz", ".zst", ".zip",
+)  # fmt: skip
 # What a name promises. Any other ending promises nothing, and text of every format may be called .txt.
 _PROMISED: Mapping[str, str] = MappingProxyType(
     {
@@ -26,10 +31,7 @@ _PROMISED: Mapping[str, str] = MappingProxyType(
         ".htm": "html",
         ".yaml": "yaml",
         ".yml": "yaml",
-        **{
-            ending: ending
-            for ending in (".jsonl", ".tsv", ".xlsx", ".xls", ".ods", ".pdf", ".docx", ".svg", ".png", ".jpg", ".xml")
-        },
+        **{ending: ending for ending in _OTHERS},
     }
 )
 _ENDING_OF: Mapping[str, str] = MappingProxyType(

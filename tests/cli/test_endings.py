@@ -67,6 +67,7 @@ def test_an_ending_chooses_parquet_where_there_is_parquet(tell: Tell) -> None:
         (("-o", "a.pdf"), "ckptplan report"),
         (("-o", "a.png"), "--plot"),
         (("-o", "a.xlsx"), "writes a table"),
+        (("-o", "a.csv.gz"), "writes a table"),
         (("-o", "\x1b[31m.tsv"), "?[31m.tsv"),
     ],
 )

@@ -8,6 +8,8 @@ from math import gcd
 from ckptplan.cost.scenario import Cluster, Layout, Shard
 from ckptplan.errors import InputError
 
+STAY_IDLE = "fill no further replica and stay idle"  # in a note: of GPUs that the layout leaves over
+
 
 def with_gpus(cluster: Cluster, gpus: int) -> tuple[Cluster, str | None]:
     """A cluster at another scale: only the number of data-parallel ranks changes.
@@ -84,4 +86,4 @@ def _idle(gpus: int, layout: Layout) -> str | None:
     idle = gpus - layout.gpus
     if not idle:
         return None
-    return f"{idle:,} of {gpus:,} GPUs fill no further replica and stay idle"
+    return f"{idle:,} of {gpus:,} GPUs {STAY_IDLE}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ckptplan.cost.layout import STAY_IDLE
 from ckptplan.errors import printable
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet
@@ -63,6 +64,17 @@ def _notes(swept: Swept, screen: Screen) -> Iterator[str]:
     if len(reasons) > _MOST_NOTES:
         more = f"[+] {len(reasons) - _MOST_NOTES:,} more; --format csv has each in the column status"
         yield screen.paragraph(more, indent="    ", first="") + "\n"
+    for text in _on_idle_gpus(reasons):
+        yield screen.paragraph(text, indent="", first="") + "\n"
+
+
+def _on_idle_gpus(reasons: Sequence[str]) -> Iterator[str]:
+    """What becomes of GPUs that a size leaves over, and why a spec may not have any."""
+    if any(STAY_IDLE in text for text in reasons):
+        yield (
+            "Idle GPUs are counted as paid, not as useful: a sweep asks what a size would do. A spec states a cluster that "
+            "its layout fills, so that --set cluster.gpus refuses such a size."
+        )
 
 
 def _marks(notes: Sequence[str]) -> dict[str, str]:

@@ -378,6 +378,19 @@ def test_two_grids_are_one_too_many(tell, tmp_path):
     assert "neither counts" in told.err
 
 
+def test_sizes_that_leave_gpus_idle_are_planned_and_explained(tell):
+    """A sweep asks what a size would do, and says how idle GPUs count; a spec must fill its cluster."""
+    told = tell("sweep", RUN, "--over", "cluster.gpus=1000,16384", "--show", "useful_gpus,gpu_hours")
+    assert told.code == 0, told.err
+    said = " ".join(told.out.split())
+    assert "[1] 104 of 1,000 GPUs fill no further replica and stay idle" in said
+    assert "Idle GPUs are counted as paid, not as useful: a sweep asks what a size would do." in said
+    assert "--set cluster.gpus refuses such a size" in said
+    assert "1,000 GPUs do not divide" in tell("optimize", RUN, "--set", "cluster.gpus=1000").err
+    filled = tell("sweep", RUN, "--over", "cluster.gpus=1024,16384", "--show", "useful_gpus,gpu_hours")
+    assert "dle" not in filled.out
+
+
 def test_the_help_of_plot_says_what_a_picture_takes(tell):
     """Axes, points, lines and maps: the numbers by which it refuses."""
     said = " ".join(tell("sweep", "--help").out.split())

@@ -280,7 +280,7 @@ def test_a_name_cannot_steer_the_terminal(format_: str) -> None:
     """Markup and backslashes in a name are text; an escape code in it never reaches the terminal."""
     ran = ckptplan("optimize", "-", "--format", format_, stdin=_named('"[bold]run[/] \\\\n"'))
     assert ran.code == 0, ran.err
-    assert "[bold]run[/]" in ran.out
+    assert (r"\[bold\]run\[/\]" if format_ == "markdown" else "[bold]run[/]") in ran.out
     ran = ckptplan("optimize", "-", "--format", format_, stdin=_named('"\\e[31mred"'))
     assert ran.code == 1
     assert "\x1b" not in ran.out + ran.err

@@ -384,7 +384,7 @@ def test_sizes_that_leave_gpus_idle_are_planned_and_explained(tell):
     assert told.code == 0, told.err
     said = " ".join(told.out.split())
     assert "[1] 104 of 1,000 GPUs fill no further replica and stay idle" in said
-    assert "Idle GPUs are counted as paid, not as useful: a sweep asks what a size would do." in said
+    assert "Idle GPUs are paid and do no work. A sweep asks what a size would do; a spec states" in said
     assert "--set cluster.gpus refuses such a size" in said
     assert "1,000 GPUs do not divide" in tell("optimize", RUN, "--set", "cluster.gpus=1000").err
     filled = tell("sweep", RUN, "--over", "cluster.gpus=1024,16384", "--show", "useful_gpus,gpu_hours")

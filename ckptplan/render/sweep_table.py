@@ -72,8 +72,8 @@ def _on_idle_gpus(reasons: Sequence[str]) -> Iterator[str]:
     """What becomes of GPUs that a size leaves over, and why a spec may not have any."""
     if any(STAY_IDLE in text for text in reasons):
         yield (
-            "Idle GPUs are paid and do no work. A sweep asks what a size would do; a spec states a cluster that its layout "
-            "fills, so that --set cluster.gpus refuses such a size."
+            "Idle GPUs are paid and do no work. A sweep asks what a size would do; a spec states a cluster that its "
+            "layout fills, so that --set cluster.gpus refuses such a size."
         )
 
 

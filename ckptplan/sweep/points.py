@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ckptplan.cost.layout import with_gpus
-from ckptplan.cost.scenario import Cluster, Scenario
+from ckptplan.cost.scenario import Cluster, LawName, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError, printable
 from ckptplan.plan.case import cases_of
@@ -209,7 +209,9 @@ def with_note(status: str, note: str | None) -> str:
 
 def _wall_s(scenario: Scenario, record: Record) -> float | None:
     """Expected wall time of the run, as `plan.scale` has it. [s]."""
-    case = next((case for case in cases_of(scenario) if case.save.name == record.strategy), None)
+    exponential = scenario.failures.law.name is LawName.EXPONENTIAL and not scenario.has_spectrum
+    cases = cases_of(scenario) if exponential else ()  # of others no closed form holds
+    case = next((case for case in cases if case.save.name == record.strategy), None)
     interval_s, work_s = record.typed_interval_s(scenario.training.step_time_s), scenario.training.work_s
     return wall_time(work_s, case, interval_s, record.goodput_typed)
 

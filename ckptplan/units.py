@@ -14,6 +14,7 @@ from typing import Literal
 Dimension = Literal["time", "size", "rate", "power", "number", "fraction"]
 
 HOUR_S = 3600.0
+DEAREST_GPU_HOUR = 1e9  # in any currency: beyond it sums over a run are no numbers that anybody reads
 _MINUTE, _DAY = 60.0, 24 * HOUR_S
 _YEAR = 365 * _DAY
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ckptplan.cli.lever_options import refuse_no_price
-from ckptplan.cli.options import Format, FormatOption, OutputOption, PriceOption
+from ckptplan.cli.options import Format, FormatOption, OutputOption
+from ckptplan.cli.prices import PriceOption
 from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ def compare(
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.load import load
 
-    refuse_no_price(gpu_hour_price)
     if first == second == "-":
         raise UsageError("standard input can be read once, and both are -", hint="give one of them as a file")
     refuse_overwriting(output, [first, second])

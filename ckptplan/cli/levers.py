@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ckptplan.cli.lever_options import ChangeOption, LeverPriceOption, refuse_no_price
+from ckptplan.cli.lever_options import ChangeOption
 from ckptplan.cli.options import (
     Format,
     FormatOption,
@@ -17,6 +17,7 @@ from ckptplan.cli.options import (
     StrategyOption,
 )
 from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
+from ckptplan.cli.prices import PriceOption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ def levers(
     context: typer.Context,
     spec: SpecArgument,
     change: ChangeOption = None,
-    gpu_hour_price: LeverPriceOption = None,
+    gpu_hour_price: PriceOption = None,
     strategy: StrategyOption = None,
     set_: SetOption = None,
     format_: FormatOption = Format.TABLE,
@@ -57,7 +58,6 @@ def levers(
 
     refuse_overwriting(output, [spec])
     picture = plot_to(context, plot, output=output, inputs=[spec])
-    refuse_no_price(gpu_hour_price)
     written = changes(change or [])
     data, file = bytes_of(spec)
     changed = Changed(

@@ -17,7 +17,6 @@ from ckptplan.cli.options import (
     KeepOption,
     MethodOption,
     OutputOption,
-    PriceOption,
     QuietOption,
     SeedOption,
     SetOption,
@@ -29,6 +28,7 @@ from ckptplan.cli.options import (
     VerifyOption,
 )
 from ckptplan.cli.plot_option import Plot, PlotOption, ThemeName, ThemeOption, plot_to
+from ckptplan.cli.prices import PriceOption
 from ckptplan.errors import CheckFailed, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def optimize(
     picture = plot_to(context, plot, output=output, inputs=specs)
     if picture is not None and len(specs) > 1:
         raise UsageError(f"--plot draws one spec, and {len(specs)} are given", hint="plot them one by one")
-    finite(gpu_hour_price, "--gpu-hour-price")
     finite(fail_under, "--fail-under")
     plans = _plan_all(
         specs,

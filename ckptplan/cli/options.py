@@ -80,10 +80,6 @@ MethodOption = Annotated[
 StrategyOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="Only this save strategy of the spec. Repeatable.")
 ]
-PriceOption = Annotated[
-    float | None,
-    typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Turns lost GPU-hours into money."),
-]
 TrainerOption = Annotated[
     str | None,
     typer.Option(
@@ -153,14 +149,6 @@ ScaleGpusOption = Annotated[
     typer.Option(
         "--gpus", metavar="N,N,...", help="Sizes beside the planned one; by default a series to beyond the peak."
     ),
-]
-ScalePriceOption = Annotated[
-    float | None,
-    typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Prices useful GPU-hours."),
-]
-WorthOption = Annotated[
-    float | None,
-    typer.Option(metavar="WORTH", min=0.0, help="Worth of a useful GPU-hour: at what size does adding stop paying?"),
 ]
 EnergyOption = Annotated[bool, typer.Option("--energy", help="Also the interval of least energy; needs cluster.power.")]
 

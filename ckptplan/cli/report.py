@@ -19,6 +19,7 @@ from ckptplan.cli.options import (
     StepsOption,
     StrategyOption,
 )
+from ckptplan.cli.prices import PriceOption
 from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ PageFormatOption = Annotated[
     PageFormat | None,
     typer.Option("--format", "-f", help="html, or md for pull requests and wikis; by default as FILE ends, else html."),
 ]
-ReportPriceOption = Annotated[
-    float | None,
-    typer.Option(metavar="PRICE", min=0.0, envvar="CKPTPLAN_GPU_HOUR_PRICE", help="Turns GPU-hours into money."),
-]
 TitleOption = Annotated[str | None, typer.Option(metavar="TEXT", help="Title; by default the name of the run.")]
 DateOption = Annotated[
     str | None, typer.Option(metavar="YYYY-MM-DD", help="Date to print; by default none: same input, same bytes.")
@@ -56,7 +53,7 @@ def report(
     gpus: GpusOption = None,
     strategy: StrategyOption = None,
     set_: SetOption = None,
-    gpu_hour_price: ReportPriceOption = None,
+    gpu_hour_price: PriceOption = None,
     seed: SeedOption = 0,
     title: TitleOption = None,
     date: DateOption = None,
@@ -72,7 +69,7 @@ def report(
     their sources, assumptions, formulas, and all of it as JSON inside. It
     needs no network and no script; --format md has no pictures.
     """
-    from ckptplan.cli.choices import finite, scales, times
+    from ckptplan.cli.choices import scales, times
     from ckptplan.cli.output import emit, refuse_overwriting, warn
     from ckptplan.cli.report_contents import Asked, gathered
     from ckptplan.load import load
@@ -81,7 +78,6 @@ def report(
 
     chosen = format_ or PageFormat.HTML
     refuse_overwriting(output, [spec])
-    finite(gpu_hour_price, "--gpu-hour-price")
     _refuse_title(title)
     _refuse_date(date)
     asked = Asked(strategy, times(interval or [], "--interval"), steps or [], scales(gpus), gpu_hour_price, seed)

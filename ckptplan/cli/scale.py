@@ -13,13 +13,12 @@ from ckptplan.cli.options import (
     FormatOption,
     OutputOption,
     ScaleGpusOption,
-    ScalePriceOption,
     SetOption,
     SpecArgument,
     StrategyOption,
-    WorthOption,
 )
 from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
+from ckptplan.cli.prices import PriceOption, WorthOption
 from ckptplan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def scale(
     spec: SpecArgument,
     gpus: ScaleGpusOption = None,
     strategy: StrategyOption = None,
-    gpu_hour_price: ScalePriceOption = None,
+    gpu_hour_price: PriceOption = None,
     useful_hour_worth: WorthOption = None,
     energy: EnergyOption = False,
     set_: SetOption = None,
@@ -82,10 +81,6 @@ def _figure(made: Scaling, theme: Theme) -> Figure:
 
 
 def _refuse_half_a_question(price: float | None, worth: float | None) -> None:
-    from ckptplan.cli.choices import finite
-
-    finite(price, "--gpu-hour-price")
-    finite(worth, "--useful-hour-worth")
     if worth is None:
         return
     if worth == 0.0:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ckptplan.cli.options import MethodOption, OutputOption, PriceOption, SetOption, StrategyOption
+from ckptplan.cli.options import MethodOption, OutputOption, SetOption, StrategyOption
 from ckptplan.cli.places import refuse_place
 from ckptplan.cli.plot_option import Plot, ThemeName, ThemeOption, draw, plot_to, refuse_input
+from ckptplan.cli.prices import PriceOption
 from ckptplan.cli.sweep_options import (
     EachOption,
     ExecutorOption,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ckptplan.cli.choices import finite, methods_named, one_of, with_strategies
+from ckptplan.cli.choices import methods_named, one_of, with_strategies
 from ckptplan.cli.sweep_specs import Found, found_in, in_files, read_all
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem, UsageError, printable
@@ -58,7 +58,6 @@ def study_of(names: Sequence[str], options: Options) -> Planned:
     InputError
         With every fault of the axes and of the specs.
     """
-    finite(options.price, "--gpu-hour-price")
     problems: list[Problem] = []
     flags = axes_from_flags(options.over, problems)
     refuse_repeated(((axis.axis.key, axis.place) for axis in flags), problems)

@@ -13,6 +13,7 @@ from ckptplan.spec.fields import Fields, read_group
 from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.schema_sweep import SWEEP
 from ckptplan.spec.tree import ListNode, MapNode, ScalarNode
+from ckptplan.units import DEAREST_GPU_HOUR
 
 if TYPE_CHECKING:
     from ckptplan.spec.reading import Spec
@@ -90,6 +91,11 @@ def take_sweep(fields: Fields, *, alone: bool) -> Asked:
     if alone and specs is None and "sweep.specs" not in fields.faulty:
         hint = "write specs: [llama3-405b, run.yaml]"
         problems.append(Problem("missing in a file without a spec", fields.place(_GROUP), f"{_GROUP}.specs", hint))
+    price = _plain(fields, "gpu_hour_price")
+    if price is not None and price > DEAREST_GPU_HOUR:
+        hint = "write the price of one GPU for one hour, for example 2.5"
+        key = f"{_GROUP}.gpu_hour_price"
+        problems.append(Problem(f"{price:g}: more than a billion for one GPU-hour", fields.place(key), key, hint))
     for problem in problems:
         fields.faulty.add(problem.key or _GROUP)
     fields.problems += problems
@@ -99,7 +105,7 @@ def take_sweep(fields: Fields, *, alone: bool) -> Asked:
         _plain(fields, "each"),
         _names(fields, "strategies"),
         _names(fields, "methods"),
-        _plain(fields, "gpu_hour_price"),
+        price,
         _plain(fields, "runs"),
         _plain(fields, "seed"),
         specs,

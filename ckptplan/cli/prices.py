@@ -1,0 +1,56 @@
+"""Prices: of a GPU-hour, and what a useful one is worth; one option each, and one refusal, for every command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ckptplan.errors import UsageError
+
+_VARIABLE = "CKPTPLAN_GPU_HOUR_PRICE"
+
+
+def no_price(price: float) -> str | None:
+    """Why a number is not the price of anything; None if it can be one."""
+    import math
+
+    from ckptplan.units import DEAREST_GPU_HOUR
+
+    if not math.isfinite(price):
+        return "not a finite number"
+    return "more than a billion for one GPU-hour" if price > DEAREST_GPU_HOUR else None
+
+
+def _checked(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
+    """The price, if it can be one; else the refusal names where it came from."""
+    why = None if value is None else no_price(value)
+    if why is None:
+        return value
+    source = context.get_parameter_source(str(option.name))
+    from_environment = source is not None and source.name == "ENVIRONMENT"
+    given = f"{_VARIABLE}={value:g}" if from_environment else f"{option.opts[0]} {value:g}"
+    raise UsageError(f"{given}: {why}", hint="write the price of one GPU for one hour, for example 2.5")
+
+
+PriceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--gpu-hour-price",
+        metavar="PRICE",
+        min=0.0,
+        envvar=_VARIABLE,
+        callback=_checked,
+        help="Price of one GPU for one hour: turns GPU-hours into money.",
+    ),
+]
+WorthOption = Annotated[
+    float | None,
+    typer.Option(
+        "--useful-hour-worth",
+        metavar="WORTH",
+        min=0.0,
+        callback=_checked,
+        help="Worth of a useful GPU-hour: at what size does adding stop paying?",
+    ),
+]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 Dimension = Literal["time", "size", "rate", "power", "number", "fraction"]
@@ -17,6 +17,8 @@ HOUR_S = 3600.0
 DEAREST_GPU_HOUR = 1e9  # in any currency: beyond it sums over a run are no numbers that anybody reads
 _MINUTE, _DAY = 60.0, 24 * HOUR_S
 _YEAR = 365 * _DAY
+_MANY_TIMES = 10.0  # from here on a share of something is so many times it
+_COUNTLESS = 1e15  # from here on no one reads the digits
 
 _TIMES: dict[str, float] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
@@ -311,6 +313,20 @@ def format_percent(fraction: float | None) -> str:
     if fraction is None or math.isnan(fraction):
         return "-"
     return f"{_digits(100 * fraction, 4)} %"
+
+
+def format_share(fraction: float, whole: str, percent: Callable[[float], str] = format_percent) -> str:
+    """``16.67 % of the MTBF``; from ten times on ``600 times the MTBF``, ``60 million times the MTBF``."""
+    return f"{format_times(fraction)} {whole}" if fraction >= _MANY_TIMES else f"{percent(fraction)} of {whole}"
+
+
+def format_times(ratio: float) -> str:
+    """``3 times``, ``1,234 times``, ``60 million times``, ``6e+20 times``: three digits or more."""
+    if not ratio < _COUNTLESS:
+        return f"{ratio:.3g} times"
+    sizes = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
+    size, unit = next((step for step in sizes if float(f"{ratio:.2e}") >= step[0]), sizes[-1])
+    return f"{_digits(ratio / size, 3)}{unit} times"
 
 
 def _scaled(value: float | None, units: Sequence[tuple[float, str]], digits: int) -> str:

@@ -180,6 +180,32 @@ def test_sizes_rates_counts_and_percents_are_short() -> None:
     assert units.format_percent(0.95) == "95 %"
 
 
+def test_large_shares_are_so_many_times() -> None:
+    """Up to ten times a share is in percent, in the digits that are asked for; beyond, so many times the whole."""
+    assert units.format_share(0.16667, "the MTBF") == "16.67 % of the MTBF"
+    assert units.format_share(0.16667, "the MTBF", "{:.0%}".format) == "17% of the MTBF"
+    assert units.format_share(9.99, "the MTBF") == "999 % of the MTBF"
+    assert units.format_share(600.0, "the MTBF") == "600 times the MTBF"
+    assert units.format_share(6e8, "the MTBF") == "600 million times the MTBF"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (10.0, "10"),
+        (12.345, "12.3"),
+        (999_400.0, "999,400"),
+        (999_999.0, "1 million"),
+        (2.5e9, "2.5 billion"),
+        (7e13, "70 trillion"),
+        (6e20, "6e+20"),
+    ],
+)
+def test_multiples_are_words(ratio: float, text: str) -> None:
+    """Three digits or more, in the largest unit that they reach once rounded."""
+    assert units.format_times(ratio) == f"{text} times"
+
+
 _POSITIVE = st.floats(min_value=1e-6, max_value=1e18)
 
 

@@ -97,7 +97,8 @@ def optimize(
     refuse_overwriting(output, [name for spec, _ in plans for name in spec.named])
     emit(text, output)
     for spec, plan in plans:
-        warn([*spec.warnings, *plan.warnings, *_unanswered(plan, quiet=quiet, priced=gpu_hour_price is not None)])
+        unanswered = _unanswered(plan, quiet=quiet, bare=quiet or bool(trainer), priced=gpu_hour_price is not None)
+        warn([*spec.warnings, *plan.warnings, *unanswered])
     if picture is not None:
         _draw(picture, *plans[0], strategy)
     _check(plans, fail_under)
@@ -123,10 +124,12 @@ def _report(plans: list[tuple[Spec, Plan]], format_: Format, output: Path | None
     return plans_as(format_, plans, output)
 
 
-def _unanswered(plan: Plan, *, quiet: bool, priced: bool) -> Iterator[str]:
-    """What was asked for and cannot be known from the spec."""
+def _unanswered(plan: Plan, *, quiet: bool, bare: bool, priced: bool) -> Iterator[str]:
+    """What was asked for and cannot be known from the spec, and what a ``bare`` number does not say."""
     if priced and plan.given() and plan.duration_s is None:
         yield f"{plan.name}: no training.duration, so lost GPU-hours have no number and no price"
+    if bare and not plan.makes_progress:
+        yield from (f"{plan.name}: {text}" for text in plan.advice)
     if quiet and plan.tiers is not None and plan.tiers_are_best:
         yield f"{plan.name}: one number per tier: {', '.join(t.name for t in plan.tiers.tiers if t.kept)}"
     if quiet and plan.best.interval_steps is None:

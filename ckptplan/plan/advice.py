@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ckptplan.cost.scenario import Mode
 from ckptplan.interval.asynchronous import break_even_stall
 from ckptplan.plan.case import Case
+from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import Record
 from ckptplan.units import format_percent, format_time
 
@@ -15,7 +16,9 @@ _HALVINGS = 20  # leave a millionth of the stall open, and more digits are not p
 
 
 def advice(cases: Sequence[Case], best: Record) -> tuple[str, ...]:
-    """Sentences on asynchronous against blocking saves, for the cases of one scale."""
+    """Sentences on asynchronous against blocking saves, for the cases of one scale; none where none gets anywhere."""
+    if not makes_progress(best.goodput_typed):
+        return ()
     blocking = [case for case in cases if case.save.mode is not Mode.ASYNCHRONOUS]
     background = [case for case in cases if case.save.mode is Mode.ASYNCHRONOUS]
     return tuple(_sentences(blocking, background, best))
@@ -26,14 +29,23 @@ def _sentences(blocking: Sequence[Case], background: Sequence[Case], best: Recor
         name, limit_s = case.save.name, break_even_s(case)
         why = _why(case)
         if best.strategy != name and any(rival.save.name == best.strategy for rival in blocking):
-            yield (
-                f"{best.strategy} beats {name}: {why}, which is as good as a blocking save of {format_time(limit_s)}; "
-                f"{best.strategy} blocks for {format_time(best.stall_s)}"
-            )
+            yield _beaten(case, best, limit_s, why)
         elif case.save.write_s < limit_s and not blocking:
             yield from _blocking_instead(case, limit_s, why)
         elif best.strategy == name:
             yield f"{name} wins against any blocking save longer than {format_time(limit_s)}"
+
+
+def _beaten(case: Case, best: Record, limit_s: float, why: str) -> str:
+    """Why a blocking save is recommended: it is the better one, or only the intervals that can be typed make it so."""
+    name, stall = case.save.name, format_time(best.stall_s)
+    limit = f"as good as a blocking save of {format_time(limit_s)}"
+    if best.stall_s <= limit_s:
+        return f"{best.strategy} beats {name}: {why}, which is {limit}; {best.strategy} blocks for {stall}"
+    return (
+        f"{best.strategy} beats {name} at the intervals to type, and at no others: at its very best one {name} is "
+        f"{limit}, and {best.strategy} blocks for {stall}"
+    )
 
 
 def _blocking_instead(case: Case, limit_s: float, why: str) -> Iterator[str]:

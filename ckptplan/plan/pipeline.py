@@ -12,6 +12,7 @@ from ckptplan.errors import InputError
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import advice, assumptions, refusals, warnings
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.progress import no_progress
 from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of, tier_record
 
@@ -116,7 +117,9 @@ def plan(
     )
     chosen_case = next(c for c in here if c.save.name == best.strategy)
     made = _with_the_whole_run(made, scenario, chosen_case, seed, whole_run=whole_run)
-    if whole_run:
+    if not made.makes_progress:
+        made = made._replace(advice=(no_progress(here),))
+    elif whole_run:
         from ckptplan.plan.curve import flat_of_plan
         from ckptplan.plan.levers.quick import first_lever
 

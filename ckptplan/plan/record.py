@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.restart import RestartCost
 from ckptplan.cost.saving import SaveCost
+from ckptplan.plan.progress import makes_progress
 
 if TYPE_CHECKING:
     from ckptplan.plan.curve import Flat
@@ -134,6 +135,15 @@ class Plan(NamedTuple):
     def best_goodput(self) -> float:
         """What the recommendation yields, typed as it is printed."""
         return self.tiers.goodput if self.tiers is not None and self.tiers_are_best else self.best.goodput_typed
+
+    @property
+    def makes_progress(self) -> bool:
+        """Whether the recommendation gets anywhere; if not, `advice` says so, and nothing is best."""
+        return makes_progress(self.best_goodput)
+
+    def is_best(self, record: Record) -> bool:
+        """Whether a record is the one that is recommended; where none gets anywhere, none is."""
+        return self.makes_progress and record is self.best_record
 
     def optima(self, gpus: int | None = None) -> tuple[Record, ...]:
         """The recommended record of each strategy of one tier at one scale: the exact one if that was asked for."""

@@ -8,7 +8,7 @@ from ckptplan.cost.scenario import Kind, LawName, Scenario, Strike
 from ckptplan.cost.size import sizes
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import Plan, Record
-from ckptplan.units import format_count, format_percent, format_size, format_time
+from ckptplan.units import format_count, format_percent, format_share, format_size, format_time
 
 # Where these shares of the MTBF are passed, the terms that first order drops reach whole points of goodput.
 _STALL_IS_LARGE = 0.05
@@ -144,7 +144,7 @@ def _large_terms(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]
         if row.restart_total_s > _RESTART_IS_LARGE * row.mtbf_s:
             yield (
                 f"a restart of {format_time(row.restart_total_s)} is "
-                f"{format_percent(row.restart_total_s / row.mtbf_s)} of the MTBF{at}; use the exact rows, and shorten "
+                f"{format_share(row.restart_total_s / row.mtbf_s, 'the MTBF')}{at}; use the exact rows, and shorten "
                 "the restart first: no interval wins it back"
             )
 

@@ -10,6 +10,7 @@ from ckptplan import __version__
 from ckptplan.errors import printable
 from ckptplan.plan.comparison.inputs import Input, Side
 from ckptplan.plan.comparison.record import Comparison, Outcome
+from ckptplan.plan.progress import makes_progress
 from ckptplan.render.comparison_sheet import causes_sheet, inputs_sheet, price, results_sheet, signed
 from ckptplan.render.marking import bullets, sentences
 from ckptplan.render.numbers import hundredths, percent, quantity, whole
@@ -96,6 +97,8 @@ def answers(all_: Compared) -> list[str]:
     made = all_.made
     if not (all_.inputs or made.causes or made.silent):
         return [f"both are the same: none of {all_.equal:,} values in force differs; goodput {_goodput(made, 0)}"]
+    if not any(makes_progress(one.goodput) for one in made.outcomes):
+        return [f"neither makes any progress: goodput {_goodput(made, 0)} in A, {_goodput(made, 1)} in B"]
     return [_winner(made), *_reasons(made), *_useful(made), *_hours(made)]
 
 
@@ -147,7 +150,7 @@ def _hours(made: Comparison) -> Iterator[str]:
     if a.lost_gpu_hours is None and b.lost_gpu_hours is None:
         return
     text = f"over the run A loses {_lost(a)} and B {_lost(b)}"
-    if a.lost_gpu_hours is None or b.lost_gpu_hours is None:
+    if a.lost_gpu_hours is None or b.lost_gpu_hours is None or not all(makes_progress(one.goodput) for one in (a, b)):
         yield text
     elif not _same_work(a, b):
         yield f"{text}; their work differs, so compare the shares, not the hours"
@@ -165,6 +168,8 @@ def _same_work(a: Outcome, b: Outcome) -> bool:
 
 
 def _lost(one: Outcome) -> str:
+    if not makes_progress(one.goodput):
+        return "all that it is given (it makes no progress)"
     if one.lost_gpu_hours is None:
         return "an unknown number (no training.duration)"
     money = "" if one.lost_money is None else f" worth {price(one.lost_money)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+_COUNTLESS = 1e15  # from here on no one reads the digits
+
 
 def seconds(value: float | None) -> str:
     """``1,116 s``, ``24.5 s``, ``5 s``, ``77.2 ms``: an interval is typed into a config in seconds."""
@@ -18,7 +20,7 @@ def seconds(value: float | None) -> str:
 
 
 def _short(value: float) -> str:
-    if abs(value) >= 1e15:
+    if abs(value) >= _COUNTLESS:
         return f"{value:.3g}"
     if abs(value) >= 999.5:
         return f"{value:,.0f}"
@@ -29,7 +31,7 @@ def duration(value: float) -> str:
     """``58.723 d``, ``37.42 h``, ``812.4 s``: a time in its natural unit, with digits enough to compare two."""
     for unit, size in (("d", 86_400.0), ("h", 3_600.0)):
         if abs(value) >= 2 * size:
-            return f"{value / size:,.5g} {unit}" if abs(value) < 1e5 * size else f"{value / size:,.0f} {unit}"
+            return f"{value / size:,.5g} {unit}" if abs(value) < 1e5 * size else f"{whole(value / size)} {unit}"
     return f"{value:.5g} s"
 
 
@@ -64,7 +66,9 @@ def hundredths(value: float | None) -> str:
     shown = 100 * value
     if 0 < abs(shown) < 0.005:
         return f"{shown:.1g}"
-    return f"{shown:.3g}" if abs(shown) >= 1e5 else f"{shown:.2f}"
+    if abs(shown) >= 1e3:
+        return f"{shown:.3g}" if abs(shown) >= 1e7 else f"{shown:,.0f}"
+    return f"{shown:.2f}"
 
 
 def percent(value: float | None) -> str:
@@ -83,6 +87,8 @@ def whole(value: float | None) -> str:
     """A count with thousands separators."""
     if value is None:
         return "-"
+    if abs(value) >= _COUNTLESS:
+        return f"{value:.3g}"
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"
 
 

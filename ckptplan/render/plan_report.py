@@ -15,7 +15,7 @@ from ckptplan.render.run_report import how_sure, to_the_end, unequal, verified
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.render.tier_report import tier_answer, tier_sheet, tier_title
-from ckptplan.units import format_size, format_time
+from ckptplan.units import HOUR_S, format_share, format_size, format_time
 
 _COARSE = 0.02  # from here on "= N steps" would be read as a wrong sum
 
@@ -25,10 +25,10 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     sheet, notes = reading_sheet(plan)
     parts = [
         screen.paragraph(f"{printable(plan.name)} ({_gpus(plan.gpus)})") + "\n",
-        screen.lines([*answers(plan), *tier_answer(plan), *flat(plan)]),
+        screen.lines([*no_progress(plan), *answers(plan), *tier_answer(plan), *flat(plan)]),
         screen.lines(scales(plan)),
         screen.lines(habits(plan)),
-        screen.lines([*map(printable, plan.advice), *verified(plan)]),
+        screen.lines([*ways(plan), *verified(plan)]),
         screen.paragraph(facts(plan)) + "\n",
         screen.table(sheet),
         _footnotes(screen, notes),
@@ -50,7 +50,8 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, noted = reading_sheet(plan)
     parts = [heading(f"{plan.name} ({_gpus(plan.gpus)})")]
-    parts.append(bullets([*answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan)]))
+    answered = [*no_progress(plan), *answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan)]
+    parts.append(bullets(answered))
     parts += [*sentences([facts(plan)]), to_markdown(sheet)]
     if noted:
         parts.append(notes(noted))
@@ -59,7 +60,7 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
             parts += [*sentences([title]), to_markdown(more)]
     titled = (
         ("What guards the run", guards(plan)),
-        ("Which way of saving", plan.advice),
+        ("Which way of saving", ways(plan)),
         ("By simulation", verified(plan)),
         ("To the end of the run", to_the_end(plan)),
         ("How sure this is", how_sure(plan)),
@@ -87,10 +88,20 @@ def _table(sheet: Sheet | None, title: str, screen: Screen) -> list[str]:
     return [] if sheet is None else [screen.paragraph(title) + "\n", screen.table(sheet)]
 
 
+def no_progress(plan: Plan) -> list[str]:
+    """That the run gets nowhere, and what would change that; nothing for one that gets on."""
+    return [] if plan.makes_progress else [printable(text) for text in plan.advice]
+
+
+def ways(plan: Plan) -> list[str]:
+    """Which way of saving is better, and why, where the run gets on."""
+    return [printable(text) for text in plan.advice] if plan.makes_progress else []
+
+
 def answers(plan: Plan) -> list[str]:
-    """One sentence per strategy, with the number to type; the best strategy is named."""
+    """One sentence per strategy, with the number to type; the best strategy is named, if any gets anywhere."""
     optima = plan.optima()
-    several = len(optima) > 1 and not plan.tiers_are_best
+    several = len(optima) > 1 and not plan.tiers_are_best and plan.makes_progress
     return [_answer(plan, record, best=several and record is plan.best) for record in optima]
 
 
@@ -167,15 +178,19 @@ def _given(plan: Plan, record: Record) -> str:
 def facts(plan: Plan) -> str:
     """Size, MTBF and restart, on one line."""
     size, failures, restart = plan.checkpoint, plan.failures, plan.restart
+    of_mtbf = format_share(restart.total_s / failures.mtbf_s, "the MTBF", percent)
     return (
         f"Checkpoint {format_size(size.size_bytes)} ({format_size(size.size_per_gpu_bytes)} per GPU). "
         f"MTBF {_hours(failures.mtbf_s)} ({_hours(failures.mtbf_per_gpu_s)} per GPU). "
-        f"Restart {format_time(restart.total_s)} ({percent(restart.total_s / failures.mtbf_s)} of the MTBF)."
+        f"Restart {format_time(restart.total_s)} ({of_mtbf})."
     )
 
 
 def _hours(value_s: float) -> str:
-    hours = value_s / 3600
+    """``3.09 h``, ``45,512 h``: an MTBF in hours, as failures are counted by them; a shorter one in its own unit."""
+    hours = value_s / HOUR_S
+    if hours < 1.0:
+        return format_time(value_s)
     return f"{hours:,.0f} h" if hours >= 1000 else f"{hours:.3g} h"
 
 

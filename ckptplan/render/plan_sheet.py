@@ -64,7 +64,7 @@ def reading_sheet(plan: Plan) -> tuple[Sheet, tuple[str, ...]]:
         rows.append(tuple(row))
     if not notes:
         columns[at["status"]] = columns[at["status"]]._replace(show=None)
-    best = frozenset(i for i, record in enumerate(plan.records) if record is plan.best_record)
+    best = frozenset(i for i, record in enumerate(plan.records) if plan.is_best(record))
     return Sheet(tuple(columns), tuple(rows), best), notes
 
 

@@ -16,7 +16,7 @@ from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.scale_sheets import adds, batch_sheet, curve_sheet, energy_sheet, money_sheet, price, work
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
-from ckptplan.units import format_time
+from ckptplan.units import format_time, format_times
 
 
 def scale_document(made: Scaling, spec: dict[str, Any]) -> dict[str, Any]:
@@ -132,8 +132,22 @@ def _meaning(made: Scaling) -> str:
 
 def planned(made: Scaling) -> list[str]:
     """What the planned GPUs do, and what one more would add, by each way of saving."""
-    several = len(made.strategies) > 1
-    return [_planned(made, made.planned(name), best=several and name == made.best) for name in made.strategies]
+    gets_on = made.makes_progress
+    several = len(made.strategies) > 1 and gets_on
+    lines = [] if gets_on else [_no_progress(made)]
+    lines += [_planned(made, made.planned(name), best=several and name == made.best) for name in made.strategies]
+    return lines
+
+
+def _no_progress(made: Scaling) -> str:
+    record = made.planned(made.best)
+    ratio = record.restart_total_s / record.mtbf_s
+    why = f"the restart of {format_time(record.restart_total_s)} is {format_times(ratio)} the MTBF of "
+    why = f"{why}{format_time(record.mtbf_s)}, so that " if ratio > 1.0 else ""
+    return (
+        f"no progress is possible with the planned {_gpus(made.gpus)}: {why}the run would take more than a million "
+        "times its work"
+    )
 
 
 def _planned(made: Scaling, record: ScaleRecord, *, best: bool) -> str:

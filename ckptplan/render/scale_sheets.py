@@ -27,7 +27,7 @@ def price(value: float | None) -> str:
     """Money."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
+    return whole(value) if abs(value) >= 1000 else f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
 def _wall(value: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ckptplan.errors import printable
+from ckptplan.plan.progress import makes_progress
 from ckptplan.render.numbers import percent, seconds
 from ckptplan.render.sweep_columns import GOODPUT, SPEC, Shown
 from ckptplan.sweep import columns as parts
@@ -36,6 +37,9 @@ def sentence(swept: Swept) -> str:
     best = int(planned[np.argmax(goodput[planned])])
     points = f"{swept.study.points:,} point{'' if swept.study.points == 1 else 's'}"
     every = "".join(f" by every {name}" if number == 0 else f" and {name}" for number, name in enumerate(_apart(swept)))
+    if not makes_progress(float(goodput[best])):
+        most = f"{percent(float(goodput[best]))} goodput at {_at(swept, best)}"
+        return f"No progress is possible at any of {points}: at most {most}; raise the MTBF, or shorten the restart."
     found = f"Best of {points}{every}: {_at(swept, best)}, with {percent(float(goodput[best]))} goodput"
     found += _how(swept, best)
     one_axis = len(swept.study.axes) == 1 and len(swept.study.members) == 1

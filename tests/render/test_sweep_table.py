@@ -34,7 +34,11 @@ def test_along_one_axis_the_sentence_says_how_goodput_moves():
 FOUR = Axis("cluster.gpus", (1, 2, 3, 4), ("1", "2", "3", "4"))
 MOVES = {
     "no change": ([0.9547, 0.95471, 0.95469, 0.9547], "Goodput does not change: 95.47 % from cluster.gpus 1 to"),
-    "next to nothing": ([0.0, 9e-57, 0.0, 1e-9], "Goodput does not change: 0.00 % from cluster.gpus 1 to"),
+    "next to nothing": ([2e-6, 9e-57, 0.0, 1e-5], "Goodput does not change: 0.00 % from cluster.gpus 1 to"),
+    "nothing at all": (
+        [0.0, 9e-57, 0.0, 1e-9],
+        "No progress is possible at any of 4 points: at most 1e-07 % goodput at cluster.gpus 4; raise the MTBF",
+    ),
     "one step up": (
         [0.9, 0.7, 0.8, 0.6],
         "Goodput falls from 90.00 % at cluster.gpus 1 to 60.00 % at cluster.gpus 4, not",

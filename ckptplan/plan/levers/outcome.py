@@ -7,6 +7,7 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan import warnings
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import TIERS, Record, recommended
 from ckptplan.plan.rows import Money, records_of
 
@@ -47,7 +48,7 @@ def outcome_of(scenario: Scenario) -> Outcome:
     rows = [(case, row) for case in cases for row in records_of(case, (case.method,), (), _NOT_ASKED)]
     case, best = max(rows, key=lambda pair: recommended(pair[1]))
     if not best.goodput_typed > 0.0:
-        raise InputError("nothing useful is left", hint="see ckptplan optimize for what limits the run")
+        raise _nothing_left()
     said = warnings.warnings(scenario, [row for _, row in rows], cases, ())
     made = Outcome(
         scenario=scenario,
@@ -60,7 +61,14 @@ def outcome_of(scenario: Scenario) -> Outcome:
         case=case,
         warnings=said,
     )
-    return _with_tiers(made)
+    made = _with_tiers(made)
+    if not makes_progress(made.goodput):
+        raise _nothing_left()
+    return made
+
+
+def _nothing_left() -> InputError:
+    return InputError("nothing useful is left", hint="see ckptplan optimize for what limits the run")
 
 
 def _with_tiers(made: Outcome) -> Outcome:

@@ -15,6 +15,7 @@ from ckptplan.plan.levers.change import Change
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.savings import with_savings
 from ckptplan.plan.levers.wording import first_of
+from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import TIERS, Plan
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def first_lever(scenario: Scenario, made: Plan, price: float | None = None) -> L
     is_closed = all(case.is_closed for _, _, cases in tried for case in cases)
     yields = _closed(tried) if is_closed else _one_by_one(tried, scenario, made)
     pairs = zip(tried, yields, strict=True)
-    found = [_lever(one, best, scenario, made, price) for one, best in pairs if best is not None and best[3] > 0.0]
+    useful = ((one, best) for one, best in pairs if best is not None and makes_progress(best[3]))
+    found = [_lever(one, best, scenario, made, price) for one, best in useful]
     return first_of(found)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.assumptions import assumptions
+from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.scale import notes
 from ckptplan.plan.scale.batch import BatchFacts, batch_facts
 from ckptplan.plan.scale.curve import Curve
@@ -40,6 +41,11 @@ class Scaling(NamedTuple):
     def planned(self, strategy: str) -> ScaleRecord:
         """The record at the planned size."""
         return next(r for r in self.records if r.strategy == strategy and r.gpus == self.gpus)
+
+    @property
+    def makes_progress(self) -> bool:
+        """Whether the planned size gets anywhere; if not, nothing is best there."""
+        return makes_progress(self.planned(self.best).goodput)
 
 
 def scaling(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
 from ckptplan.plan.curve import GoodputCurve
+from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import TIERS, Plan
 from ckptplan.render import class_report, plan_report, run_report, tier_report
 from ckptplan.render.bars import basis
@@ -46,10 +47,12 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
     best = plan.best_record
     lost = f"{percent(1.0 - plan.best_goodput)} of the time is lost"
     items = [("Save every", number, more), ("Goodput", percent(plan.best_goodput), lost)]
-    if len(plan.optima()) > 1 or plan.tiers_are_best:
+    if plan.makes_progress and (len(plan.optima()) > 1 or plan.tiers_are_best):
         compared = len(plan.optima()) + (plan.tiers is not None)
         items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))
     yield Numbers(tuple(items))
+    for text in plan_report.no_progress(plan):
+        yield Text(text, kind="lead")
     if levers is not None:
         yield Text(printable(levers.first), kind="lead")
     yield Points(
@@ -77,7 +80,7 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
     idle = {key for key in ("slow_fraction", "waiting_fraction") if all(getattr(r, key) == 0.0 for r in records)}
     columns = tuple(column for column in _SHARES if column.key not in idle)
     rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)
-    stressed = frozenset(i for i, record in enumerate(records) if record is plan.best_record)
+    stressed = frozenset(i for i, record in enumerate(records) if plan.is_best(record))
     yield table(Sheet(columns, rows, stressed), "Shares of wall time at the best interval of each strategy")
     told_apart = basis(plan)
     if told_apart:
@@ -86,7 +89,7 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
 
 def strategies(plan: Plan, scenario: Scenario) -> Iterator[Block]:
     """Every strategy by every method, with what each given interval loses."""
-    said = [*map(printable, plan.advice), *run_report.verified(plan), *_modes(scenario)]
+    said = [*plan_report.ways(plan), *run_report.verified(plan), *_modes(scenario)]
     if said:
         yield Points(tuple(said))
     sheet, notes = reading_sheet(plan)
@@ -136,7 +139,7 @@ def _places(goodputs: GoodputCurve) -> list[int]:
     import numpy as np
 
     values = np.nan_to_num(np.array([line.goodput for line in goodputs.lines]), nan=-1.0)
-    if values.max() <= 0.0:
+    if not makes_progress(float(values.max())):
         return []
     near = np.flatnonzero(np.any(values >= values.max() - _NEAR, axis=0))
     return [int(place) for place in np.unique(np.linspace(near[0], near[-1], _POINTS).round())]

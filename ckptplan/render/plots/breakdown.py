@@ -97,7 +97,7 @@ def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:
         at = Rect(columns.left, top - height(BODY) - rows, columns.right - columns.left, rows)
         _bars(axes(figure, at), theme, records, names)
         for number, record in enumerate(records):
-            y, bold = at.bottom + rows - (number + 0.5) * _ROW, record is plan.best_record
+            y, bold = at.bottom + rows - (number + 0.5) * _ROW, plan.is_best(record)
             write(figure, EDGE, y, titles[number], bold=bold)
             _numbers(figure, record, columns, y, bold=bold)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ckptplan.plan.curve import GoodputCurve
+from ckptplan.plan.progress import LEAST_GOODPUT
 from ckptplan.plan.record import TIERS, Plan, Record
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
@@ -45,7 +46,6 @@ _MARKERS = MappingProxyType({"young": "^", "daly": "D", "exact": "o", "renewal":
 _TYPED = "s"  # marker of whole steps, where they are apart from the best interval
 _APART = 0.08  # from which distance on they are [inch]
 _EDGE = 1.05  # ratio by which the horizontal axis goes on beyond what is shown
-_USEFUL = 1e-6  # of goodput: less makes no curve
 _NAMES = MappingProxyType({"young": "Young", "daly": "Daly", "exact": "exact", "renewal": "renewal"})
 _FEWEST_POINTS = 0.004  # of goodput, that the vertical axis spans
 
@@ -96,7 +96,7 @@ def flat_text(curve: GoodputCurve) -> str:
 def curve_blocks(plan: Plan, curve: GoodputCurve, theme: Theme) -> list[Block]:
     """Legend and axes, for a figure of several parts."""
     most = max((float(np.nanmax(line.goodput, initial=0.0)) for line in curve.lines), default=0.0)
-    if not most > _USEFUL:
+    if not most > LEAST_GOODPUT:
         return [lines([f"There is no curve: no interval has a goodput above {percent(most)}."])]
     looks = looks_of(curve, theme)
     strategies = [Key(_strategy(plan, curve, line.strategy), looks[line.strategy]) for line in curve.lines]

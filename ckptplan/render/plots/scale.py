@@ -65,7 +65,7 @@ def _ordered(scaling: Scaling) -> list[str]:
 
 def _name(scaling: Scaling, name: str) -> str:
     peak = next(one.peak for one in scaling.peaks if one.strategy == name)
-    best = " (best)" if name == scaling.best and len(scaling.strategies) > 1 else ""
+    best = " (best)" if name == scaling.best and len(scaling.strategies) > 1 and scaling.makes_progress else ""
     if peak.gpus is None:
         text = "no peak up to 1e9 GPUs"
     elif peak.gpus == 0:

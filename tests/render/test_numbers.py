@@ -1,0 +1,37 @@
+"""Numbers as the reports print them, at both ends of what there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckptplan.render.comparison_sheet import price as compared_price
+from ckptplan.render.numbers import duration, hundredths, percent, whole
+from ckptplan.render.scale_sheets import price as scale_price
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.1667, "16.67"),
+        (9.99, "999.00"),
+        (600.0, "60,000"),
+        (99_999.0, "9,999,900"),
+        (6e8, "6e+10"),
+        (4e-266, "4e-264"),
+        (0.0, "0.00"),
+    ],
+)
+def test_shares_keep_their_magnitude(share: float, text: str) -> None:
+    """Two digits after the point where they can be read, none from 1,000 % on, an exponent beyond ten million."""
+    assert hundredths(share) == text
+    assert percent(share) == f"{text} %"
+
+
+def test_what_no_one_can_count_has_an_exponent() -> None:
+    """GPU-hours, times and money of a run without end are no columns of 270 digits."""
+    assert whole(6.01e272) == "6.01e+272"
+    assert duration(1.5e300) == "1.74e+295 d"
+    assert compared_price(-1.2e273) == "-1.2e+273"
+    assert scale_price(5.66e265) == "5.66e+265"
+    assert whole(999_999_999_999_999.0) == "999,999,999,999,999"
+    assert compared_price(1234.4) == scale_price(1234.4) == "1,234"

@@ -30,6 +30,7 @@ from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, p
 from ckptplan.errors import InputError, UsageError
 
 _MOST_RUNS = 10_000_000
+_LONG_S = 10.0  # from here on one is told beforehand
 _SPECTRUM = "failures.classes, storage.tiers, verification or spares"
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def simulate(
     gaps = None if replay is None else _recorded(replay)
     if loaded.scenario.has_spectrum:
         _refuse_what_classes_exclude(replay=replay is not None, jobs=typed(context, "jobs"))
+    elif gaps is None:
+        warn(_long(loaded, name, interval_s, runs, jobs))
     with _progress() as progress:
         made = simulate_plan(
             loaded.scenario,
@@ -105,6 +108,20 @@ def simulate(
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.notes, *_unmet(made, wanted), *_record_notes(loaded, made, gaps, resample=resample)])
     draw(picture, lambda colours: _figure(made, colours), loaded.named)
+
+
+def _long(loaded: Spec, strategy: str, interval_s: float, runs: int, jobs: int) -> Iterator[str]:
+    """That it will take a while, said before it does, and what would take less."""
+    from ckptplan.plan.simulation_length import length_of
+
+    found = length_of(loaded.scenario, strategy=strategy, interval_s=interval_s, runs=runs, jobs=jobs)
+    if found.seconds >= _LONG_S:
+        each = "the run has" if runs == 1 else f"each of {runs:,} runs has"
+        yield (
+            f"{each} about {found.failures:,.0f} failures, one after the other, which take about {found.seconds:,.0f} "
+            "s or longer; less work has the same goodput: a tenth of training.duration (steps, tokens) takes a tenth "
+            "of that"
+        )
 
 
 def _figure(made: Simulation, theme: Theme) -> Figure:

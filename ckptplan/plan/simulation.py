@@ -13,6 +13,7 @@ from ckptplan.interval.breakdown import Shares
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.distribution import Distribution, distribution
 from ckptplan.plan.refusals import refuse
+from ckptplan.plan.simulation_length import refuse_too_many
 from ckptplan.plan.spectrum.shares import CaseShares
 from ckptplan.plan.warnings import host_copies_left_out
 from ckptplan.simulate import (
@@ -174,6 +175,7 @@ def simulate_plan(
     work_s = scenario.training.work_s
     work_s = _WITHOUT_END * case.mtbf_s if work_s is None else work_s
     gaps = _gaps(case, in_order=replay is not None and not resample)
+    refuse_too_many(case, work_s, interval_s)
     made = simulate_runs(
         _process(case, interval_s),
         gaps,

@@ -290,3 +290,21 @@ def _read_all(screen: int) -> bytes:
         if not part:
             return shown
         shown += part
+
+
+def test_a_long_simulation_is_told_before_it_begins() -> None:
+    """The failures to play, the time that they take, and what takes less; a run of ordinary length has no such line."""
+    arguments = ("simulate", "llama3-405b", "--set", "failures.mtbf=200 s")
+    with subprocess.Popen(
+        [sys.executable, "-m", "ckptplan", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        process.kill()
+    assert line.startswith("warning: each of 1,000 runs has about 599,574 failures, one after the other, which take ")
+    assert "less work has the same goodput" in line
+    assert "one after the other" not in ckptplan("simulate", "llama3-405b").err

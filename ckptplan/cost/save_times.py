@@ -26,7 +26,10 @@ class Written(NamedTuple):
 
 
 class SaveTimes(NamedTuple):
-    """Times of one save, as of `SaveCost`; ``copy_s`` is the copy to host memory, blocking or not. [s, 1]."""
+    """Times of one save, as of `SaveCost`; ``copy_s`` is the copy to host memory, blocking or not. [s, 1].
+
+    ``is_short`` says where a given time is clearly shorter than the bandwidths allow.
+    """
 
     stall_s: Floats
     flush_s: Floats
@@ -35,6 +38,7 @@ class SaveTimes(NamedTuple):
     hidden_copy_s: Floats
     transfer_s: Floats
     copy_s: Floats
+    is_short: NDArray[np.bool_]
 
 
 _ZERO, _ONE = np.zeros(()), np.ones(())
@@ -68,8 +72,9 @@ def save_times(save: Save, written: Written, storage: Storage, training: Trainin
             )
         one_writer = save.mode is Mode.GATHERED  # on one node: every limit applies to all bytes
         by = Written(*(written.total_bytes,) * 3) if one_writer else written
-        stall_s = _given_or_computed(save, "stall", save.stall_s, _computed(by, storage))
-        return SaveTimes(stall_s, _ZERO, _ONE, stall_s, _ZERO, _ZERO, _ZERO)
+        computed_s = _computed(by, storage)
+        stall_s = _given_or_computed(save, "stall", save.stall_s, computed_s)
+        return SaveTimes(stall_s, _ZERO, _ONE, stall_s, _ZERO, _ZERO, _ZERO, shorter(save.stall_s, computed_s))
     computed_s = _computed(written, storage)
     write_s = _given_or_computed(save, "flush", save.flush_s, computed_s)
     write_s = _through_link(save.shared_link, written, write_s)
@@ -81,7 +86,15 @@ def save_times(save: Save, written: Written, storage: Storage, training: Trainin
         with np.errstate(all="ignore"):
             speed = np.where((hidden_s > 0.0) & (speed < 1.0), 1.0 - (1.0 - speed) * write_s / flush_s, speed)
     transfer_s = _ZERO if computed_s is None else np.minimum(computed_s - storage.latency_s, write_s)
-    return SaveTimes(stall_s, flush_s, speed, write_s, hidden_s, transfer_s, copy_s)
+    is_short = shorter(save.flush_s, computed_s) | shorter(stall_s + hidden_s, copy_s)
+    return SaveTimes(stall_s, flush_s, speed, write_s, hidden_s, transfer_s, copy_s, is_short)
+
+
+def shorter(given_s: ArrayLike | None, least_s: ArrayLike | None) -> NDArray[np.bool_]:
+    """Where a given time is clearly shorter than what a bandwidth allows, as far as both are known."""
+    if given_s is None or least_s is None:
+        return np.zeros((), dtype=np.bool_)
+    return np.asarray(np.asarray(given_s) < np.asarray(least_s) * (1.0 - ROUNDING))
 
 
 def _computed(written: Written, storage: Storage) -> Floats | None:

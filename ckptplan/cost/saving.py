@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ckptplan.cost import host_memory
-from ckptplan.cost.save_times import ROUNDING, SaveTimes, Written, save_times
+from ckptplan.cost.save_times import SaveTimes, Written, save_times, shorter
 from ckptplan.cost.scenario import Mode, Save, Scenario, Storage
 from ckptplan.cost.size import Sizes, sizes
 from ckptplan.cost.write import WriteTime, aggregate_write_time, copy_out_time, write_time
@@ -42,6 +42,7 @@ class SaveCost(NamedTuple):
     transfer_s: float = 0.0
     in_flight: int = 1
     fits: bool = True  # whether the buffers fit into host memory, as far as that is known
+    is_short: bool = False  # whether a given time is shorter than the bandwidths allow
 
 
 def save_cost(save: Save, scenario: Scenario, size: Sizes | None = None) -> SaveCost:
@@ -69,9 +70,8 @@ def save_cost(save: Save, scenario: Scenario, size: Sizes | None = None) -> Save
         size = sizes(scenario.model, scenario.cluster, spread_replicas=save.spread_replicas)
     written = Written(size.total_bytes, size.written_per_node_bytes, size.written_per_rank_bytes)
     times = save_times(save, written, scenario.storage, scenario.training)
-    if save.mode is Mode.ASYNCHRONOUS:
-        return _asynchronous(save, scenario, size, times)
-    return _synchronous(save, scenario, size, times)
+    by_mode = _asynchronous if save.mode is Mode.ASYNCHRONOUS else _synchronous
+    return by_mode(save, scenario, size, times)._replace(is_short=bool(times.is_short))
 
 
 def _synchronous(save: Save, scenario: Scenario, size: Sizes, times: SaveTimes) -> SaveCost:
@@ -97,7 +97,7 @@ def _asynchronous(save: Save, scenario: Scenario, size: Sizes, times: SaveTimes)
     write, link_notes = _through_link(save, size, write, float(times.write_s))
     notes += link_notes
     stall_s, hidden_s, copy_s = float(times.stall_s), float(times.hidden_copy_s), float(times.copy_s)
-    if stall_s + hidden_s < copy_s * (1.0 - ROUNDING):
+    if shorter(stall_s + hidden_s, copy_s):
         notes += (
             f"the given stall of {format_time(stall_s)} is shorter than the copy of {format_time(copy_s)} at "
             f"{format_rate(save.copy_bandwidth_bytes_per_s)} per GPU; if it was measured, write the copy_bandwidth of "
@@ -159,7 +159,7 @@ def _source(what: str, given_s: float | None, computed: WriteTime | None) -> tup
     """The write that gave a time; of a given one, a note says where storage could not have been that fast."""
     if given_s is None:
         return computed, ()
-    if computed is None or given_s >= computed.seconds * (1.0 - ROUNDING):
+    if computed is None or not shorter(given_s, computed.seconds):
         return None, ()
     return None, (_too_short(what, given_s, computed),)
 

@@ -86,7 +86,7 @@ def _record(
         lost_money=spent,
         status="",
     )
-    return row._replace(status=status.of_record(row))
+    return row._replace(status=status.of_record(row, is_short=case.save.is_short))
 
 
 def tier_record(case: Case, tiers: "TierPlan") -> Record:

@@ -15,11 +15,13 @@ _POINTS_OFF = 0.005
 _STEPS_COST = 0.0005
 _NO_PROGRESS = 0.05
 _LARGE_STALL = 0.2  # of the interval
+_SHORT = "a given time is shorter than the given bandwidths allow"
 
 
-def of_record(row: Record) -> str:
-    """The status of one record: ``ok``, or what limits it."""
-    return "; ".join(_remarks(row)) or OK
+def of_record(row: Record, *, is_short: bool = False) -> str:
+    """The status of one record: ``ok``, or what limits it; ``is_short`` is that of its `SaveCost`."""
+    remarks = [*_remarks(row), *([_SHORT] if is_short else [])]
+    return "; ".join(remarks) or OK
 
 
 def _remarks(row: Record) -> Iterator[str]:

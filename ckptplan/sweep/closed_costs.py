@@ -19,6 +19,7 @@ from ckptplan.sweep.built import Codes, Objects, Parts, each, numbers
 from ckptplan.sweep.columns import Labels
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Inputs(NamedTuple):
@@ -49,6 +50,7 @@ class BlockCosts(NamedTuple):
 
     cases: tuple[ClosedCases, ...]  # one for each strategy
     strategies: tuple[str, ...]
+    is_short: tuple[Bools, ...]  # of each strategy: whether a given time is shorter than the bandwidths allow
     gpus: Floats
     working_gpus: Floats
     speed_gpus: Floats
@@ -138,6 +140,7 @@ def block_costs(inputs: Inputs) -> BlockCosts:
     mtbf_s = spread_out(mtbf_of_job(inputs.failures.mtbf_per_gpu_s, inputs.gpus))
     if np.isnan(inputs.known).any():
         mtbf_s = mtbf_s + inputs.known
+    times = [_times(save, inputs) for save in inputs.saves]
     cases = [
         ClosedCases(
             mtbf_s=mtbf_s,
@@ -145,14 +148,15 @@ def block_costs(inputs: Inputs) -> BlockCosts:
             restart_s=spread_out(restart_s),
             step_time_s=spread_out(inputs.training.step_time_s),
             strike=inputs.strike,
-            **{name: spread_out(value) for name, value in _of_save(save, inputs).items()},
+            **{name: spread_out(value) for name, value in _of_save(save, of_save).items()},
         )
-        for save in inputs.saves
+        for save, of_save in zip(inputs.saves, times, strict=True)
     ]
     ratio = inputs.working_gpus / inputs.planned_working_gpus  # as `plan.scale`, whose efficiency is 1 here
     return BlockCosts(
         cases=tuple(cases),
         strategies=tuple(save.name for save in inputs.saves),
+        is_short=tuple(of_save.is_short.reshape(of_save.is_short.shape or (1,) * dimensions) for of_save in times),
         gpus=inputs.gpus,
         working_gpus=inputs.working_gpus,
         speed_gpus=inputs.planned_gpus * ratio,
@@ -169,9 +173,8 @@ def _load(inputs: Inputs) -> Floats:
     return load_time(inputs.to_load_bytes, np.nan if bandwidth is None else bandwidth, latency_s)
 
 
-def _of_save(save: Save, inputs: Inputs) -> dict[str, Floats]:
+def _of_save(save: Save, times: SaveTimes) -> dict[str, Floats]:
     """Numbers of the costs of a save, as of `Case`."""
-    times = _times(save, inputs)
     in_flight = np.asarray(save.in_flight, dtype=np.float64)
     effective_stall_s = effective_stall(times.stall_s, times.flush_s, times.speed)
     floor_s = interval_floor(times.flush_s, times.speed, in_flight=in_flight, stall=times.stall_s)
@@ -193,4 +196,5 @@ def _times(save: Save, inputs: Inputs) -> SaveTimes:
     try:
         return save_times(save, inputs.written[save.spread_replicas], inputs.storage, inputs.training)
     except InputError:
-        return SaveTimes(*(np.full((), np.nan),) * len(SaveTimes._fields))
+        unknown = SaveTimes(*(np.full((), np.nan),) * len(SaveTimes._fields))
+        return unknown._replace(is_short=np.zeros((), dtype=np.bool_))

@@ -29,6 +29,7 @@ class ClosedRow(Derived):
         self._costs = costs
         self.cases: ClosedCases = costs.cases[number]
         self.strategy = costs.strategies[number]
+        self.is_short = costs.is_short[number]
         self.method = method
         self.asked_s = asked_s
         self.price = price

@@ -58,7 +58,7 @@ def _keys(row: ClosedRow, notes: Labels, shape: tuple[int, ...]) -> Codes:
 def _flags(row: ClosedRow) -> Printed:
     at_floor = (row.interval_floor_s > 0) & (row.interval_s <= row.interval_floor_s) & (row.asked_s is None)
     stuck = (row.goodput_exact < _NO_PROGRESS) & (not row.is_first_order)
-    return _certain(at_floor + 2 * stuck.astype(np.int64), 4)
+    return _certain(at_floor + 2 * stuck.astype(np.int64) + 4 * row.is_short.astype(np.int64), 8)
 
 
 def _of_scale(notes: Labels) -> Printed:
@@ -115,11 +115,13 @@ def _texts(row: ClosedRow, notes: Labels, shape: tuple[int, ...], places: npt.ND
     columns = [chosen(row.column(name)) for name in _USED]
     asked = [None] * len(places) if row.asked_s is None else chosen(row.asked_s)
     blank = _BLANK._replace(method=row.method, given=row.asked_s is not None)
-    for given_s, note, *values in zip(asked, chosen(notes.codes), *columns, strict=True):
+    short, noted = chosen(row.is_short), chosen(notes.codes)
+    for given_s, is_short, note, *values in zip(asked, short, noted, *columns, strict=True):
         known: dict[str, Any] = dict(zip(_USED, values, strict=True))
         for name in _OPTIONAL:
             known[name] = None if math.isnan(known[name]) else known[name]
-        yield with_note(status.of_record(blank._replace(asked_interval_s=given_s, **known)), notes.names[note] or None)
+        record = blank._replace(asked_interval_s=given_s, **known)
+        yield with_note(status.of_record(record, is_short=is_short), notes.names[note] or None)
 
 
 _OPTIONAL = ("goodput", "goodput_steps")

@@ -64,3 +64,22 @@ def test_what_is_not_known_is_an_error_for_arrays_too() -> None:
     flushed = replace(_SAVES[1], flush_s=np.array([0.0, 3.0]))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="nothing is flushed"):
         save_times(flushed, written, _STORAGE, _TRAINING)
+
+
+def test_given_times_below_what_bandwidths_allow_are_marked() -> None:
+    """A stall below the write, a flush below the write, a stall below the copy; a computed or rounded one is not."""
+    written, training = Written(1e12, 1e11, 1e10), Training(step_time_s=5.0)
+    storage = Storage(write_bandwidth_bytes_per_s=np.array([1e9, 1e10, 1e11]))  # type: ignore[arg-type]
+
+    def marked(save: Save) -> list[bool]:
+        short = save_times(save, written, storage, training).is_short
+        return [bool(one) for one in np.broadcast_to(short, 3)]
+
+    assert marked(Save("s", Mode.SHARDED, 99.5)) == [True, False, False]  # rounded from 100 s
+    assert marked(Save("s", Mode.SHARDED, 98.0)) == [True, True, False]
+    assert marked(Save("s", Mode.SHARDED)) == [False] * 3
+    asynchronous = Save("a", Mode.ASYNCHRONOUS, copy_bandwidth_bytes_per_s=1e10)  # a copy takes 1 s
+    assert marked(asynchronous) == [False] * 3
+    assert marked(replace(asynchronous, flush_s=50.0)) == [True, True, False]
+    assert marked(replace(asynchronous, stall_s=0.5)) == [True] * 3
+    assert marked(replace(asynchronous, stall_s=2.0)) == [False] * 3

@@ -28,12 +28,23 @@ def test_a_sentence_that_rows_share_is_made_once(monkeypatch: pytest.MonkeyPatch
 
     original = status.of_record
 
-    def counted(row: Record) -> str:
+    def counted(row: Record, *, is_short: bool) -> str:
         made.append(row)
-        return original(row)
+        return original(row, is_short=is_short)
 
     monkeypatch.setattr(closed_status.status, "of_record", counted)
     axes = {"restart.total": tuple(np.linspace(60.0, 600.0, 10_000).tolist())}
     found = swept(study(member("llama3-405b"), axes, ("status",)))
     assert set(texts(found, "status")) == {"ok"}
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("name", ["llama3-405b", "google-405b-432"])
+def test_a_given_time_that_no_bandwidth_allows_is_said_of_each_row(name: str) -> None:
+    """Where a sweep lowers the bandwidth below what a given stall or flush needs, the row says so, as its plan does."""
+    axes = {"storage.write_bandwidth": tuple(np.geomspace(1e8, 1e14, 40).tolist()), GPUS: (432, 1024)}
+    asked = study(name, axes, ("status",), Each.STRATEGY)
+    found = swept(asked)
+    assert differing(found, point_by_point(asked)) == []
+    short = ["shorter than the given bandwidths" in text for text in texts(found, "status")]
+    assert 0 < sum(short) < len(short)

@@ -30,8 +30,10 @@ def _values(spec: Spec) -> dict[str, Value]:
 
 
 def _told(value: Value | None) -> tuple[object, str | None]:
-    """What is compared: a value that is not there is that of a key that is not given."""
-    return (None, _NOT) if value is None else (value.si, value.text)
+    """What is compared: numbers as such, however they were written; what is not there is a key that is not given."""
+    if value is None:
+        return None, _NOT
+    return value.si, None if isinstance(value.si, int | float) else value.text
 
 
 def before_and_after(now: Spec, then: Spec, keys: Sequence[str]) -> str:
@@ -43,9 +45,21 @@ def before_and_after(now: Spec, then: Spec, keys: Sequence[str]) -> str:
     if _bare(now.scenario) != _bare(then.scenario):
         return text
     if not changed and any(_is_given(key, _values(now)) for key in keys):
-        return f"no change: {', '.join(keys)} {'is' if len(keys) == 1 else 'are'} so already"
-    said = f"no goodput depends on {', '.join(keys)}"
+        return f"no change: {', '.join(keys)} {'is' if len(keys) == 1 else 'are'} so already{_assumed(now, then)}"
+    beside = " of the table" if any(holds("prediction", key) for key in keys) else ""  # that of a predictor is no row
+    said = f"no goodput{beside} depends on {', '.join(keys)}"
     return f"{text}; {said}" if text else said
+
+
+def _assumed(now: Spec, then: Spec) -> str:
+    """What only the change leaves to be assumed, although it is the same value."""
+    before, found = _values(now), _values(then)
+    texts = [
+        f"{key}: {value.text}"
+        for key, value in found.items()
+        if value.text != before[key].text and value.si is not None
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _is_given(key: str, values: Iterable[str]) -> bool:

@@ -148,7 +148,8 @@ def _refuse_what_would_be_ignored(context: typer.Context, *, quiet: bool, traine
     if is_typed("format_") and (quiet or trainer):
         raise UsageError("--format does nothing with --quiet or --for", hint="leave --format out")
     if is_typed("gpus") and (quiet or trainer):
-        raise UsageError("--gpus does nothing with --quiet or --for", hint="plan that size: --set cluster.gpus=N")
+        hint = "plan a size that fills the layout by --set cluster.gpus=N, or any by ckptplan scale --gpus N"
+        raise UsageError("--gpus does nothing with --quiet or --for", hint=hint)
     if (is_typed("interval") or is_typed("steps")) and (quiet or trainer) and not is_typed("fail_under"):
         raise UsageError("--quiet and --for give the optimum", hint="leave --interval and --steps out")
     if is_typed("keep") and not trainer:

@@ -120,8 +120,9 @@ def _solve(record: Record, gpus: int, axes: dict[str, int], *, hsdp: bool) -> di
 
 
 def _nearest(gpus: int, rest: int) -> str:
-    least = max(1, gpus // rest) * rest
-    return f"write gpus: {least} (a multiple of {rest}), or other axes"
+    below = gpus // rest * rest
+    sizes = f"{below} or {below + rest}" if below else f"{rest}"
+    return f"write gpus: {sizes} (multiples of {rest}), or other axes; ckptplan scale --gpus {gpus} lets some be idle"
 
 
 def _saved_axes(record: Record, gpus: int) -> dict[str, int]:

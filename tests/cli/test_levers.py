@@ -221,6 +221,7 @@ def test_several_keys_with_brackets_quotes_and_apostrophes(tell: Tell) -> None:
             "name Llama 3 405B pre-training on 16,384 H100 to zzz; no goodput depends on name",
         ),
         ("restart.total=10 min", "restart.total=10 min", "no change: restart.total is so already"),
+        ("restart=", "restart=", "no change: restart is so already (restart.total: 10 min, assumed)"),
     ],
 )
 def test_every_value_is_said_before_and_after(tell: Tell, change: str, title: str, text: str) -> None:
@@ -390,3 +391,11 @@ def test_it_starts_light() -> None:
     """Closed forms load no scipy, and rich for the table only; help loads nothing heavy."""
     assert loaded(["levers", "llama3-405b", "-f", "json"], ("scipy", "rich", "matplotlib")) == []
     assert loaded(["levers", "--help"], ("numpy", "scipy", "pydantic", "yaml", "rich")) == []
+
+
+def test_gpus_that_do_not_fill_the_layout_are_refused_with_those_that_do(tell: Tell) -> None:
+    """The sizes next to it are named, and where any size can be asked for."""
+    ran = tell("levers", "llama3-405b", "--change", "cluster.gpus=1000")
+    assert ran.code == 1
+    assert "write gpus: 896 or 1024 (multiples of 128)" in ran.err
+    assert "ckptplan scale --gpus 1000" in ran.err

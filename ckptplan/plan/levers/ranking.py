@@ -97,7 +97,7 @@ def levers(
         overlaps=both.overlaps,
         all_together=both.all_together,
         first=first_sentence(first_of(ranked), now.goodput, scenario.training.work_s),
-        warnings=tuple(dict.fromkeys((*now.warnings, *_new_warnings(under, now)))),
+        warnings=now.warnings,
         together=both.together,
         apart=both.apart,
         paired=both.paired,
@@ -166,7 +166,8 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
         longer=work_of(now.scenario, change.scenario, one.told).ratio,
     )
     notes = (*change.notes, *_of_cost(lever), *notes_of_rounding(lever, change.scenario.training.step_time_s))
-    return lever._replace(notes=(*notes, *_of_work(one, now.scenario, lever.wall_s_saved)))
+    notes = (*notes, *_of_work(one, now.scenario, lever.wall_s_saved), *_of_predictor(found, now))
+    return lever._replace(notes=(*notes, *_new_warnings(found, now)))
 
 
 def _of_cost(lever: Lever) -> Iterator[str]:
@@ -194,13 +195,22 @@ def _of_work(one: _Under, before: Scenario, wall_s: float | None) -> Iterator[st
     yield f"{gpus}ranked by GPU-hours for the same work, not by goodput: {words_of(before, after, one.told)}; {saved}"
 
 
-def _new_warnings(under: Sequence[_Under], now: Outcome) -> Iterator[str]:
-    """What a lever makes worth a warning: where a formula leaves its regime."""
+def _of_predictor(found: Outcome, now: Outcome) -> Iterator[str]:
+    """What a predictor is worth that only the changed run has: it is known to first order, beside every table."""
+    if found.scenario.prediction == now.scenario.prediction:
+        return
+    from ckptplan.plan.spectrum.guards import prediction_facts
+
+    facts = prediction_facts(found.scenario, found.case)
+    if facts is not None:
+        worth = gain(facts.waste_without - facts.waste)
+        yield f"the predictor is worth {worth} to first order, which no table holds; optimize says when to trust it"
+
+
+def _new_warnings(found: Outcome, now: Outcome) -> Iterator[str]:
+    """What a lever makes worth a warning, where a formula leaves its regime; it is none about the run as it is."""
     known = {_without_numbers(text) for text in now.warnings}
-    for one in under:
-        for text in one.outcome.warnings:
-            if _without_numbers(text) not in known:
-                yield f"{one.title}: {text}"
+    yield from (f"mind that then {text}" for text in found.warnings if _without_numbers(text) not in known)
 
 
 def _without_numbers(text: str) -> str:

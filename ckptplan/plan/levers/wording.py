@@ -50,10 +50,19 @@ def _with_more(text: str, lever: Lever) -> str:
 
 def worth_of(lever: Lever) -> str:
     """What a lever gains, saves and costs less: only what is known."""
+    points = _points(lever)
     if lever.gpu_hours_saved is None:
-        return gain(lever.gained)
-    text = f"{gain(lever.gained)}, {large(lever.gpu_hours_saved)} GPU-hours"
+        return points
+    text = f"{points}, {large(lever.gpu_hours_saved)} GPU-hours"
     return text if lever.money_saved is None else f"{text} worth {large(lever.money_saved)}"
+
+
+def _points(lever: Lever) -> str:
+    """The gain; and what it is worth, where other GPUs or another step make that another number."""
+    if abs(lever.worth - lever.gained) <= WORTH_DOING:
+        return gain(lever.gained)
+    worth = f"worth {gain(lever.worth).removeprefix('+')}"
+    return f"{gain(lever.gained)} ({worth})" if lever.gained > WORTH_DOING else worth
 
 
 def first_sentence(lever: Lever | None, goodput: float, work_s: float | None) -> str:

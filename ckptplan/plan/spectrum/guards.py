@@ -84,7 +84,7 @@ def guard_facts(scenario: Scenario, case: Case, interval_s: float) -> GuardFacts
     from ckptplan.plan.spectrum.by_class import skipped_share
 
     spectrum = case.spectrum
-    prediction = None if scenario.prediction is None else _prediction(scenario, case)
+    prediction = None if scenario.prediction is None else prediction_facts(scenario, case)
     slowest = _slowest_rank(scenario)
     if spectrum is None:
         known = prediction is not None or slowest is not None
@@ -198,7 +198,8 @@ def _spares(case: Case, spectrum: Spectrum, found: CaseShares) -> SparesFacts | 
     )
 
 
-def _prediction(scenario: Scenario, case: Case) -> PredictionFacts | None:
+def prediction_facts(scenario: Scenario, case: Case) -> PredictionFacts | None:
+    """What a predictor is worth beside a case; None without one."""
     from ckptplan.interval.prediction import prediction_period, predictor_worth
 
     given = scenario.prediction

@@ -218,7 +218,7 @@ def test_where_nothing_gains_it_is_said() -> None:
 
 
 def test_what_a_lever_breaks_is_warned_of() -> None:
-    """A floor that binds only under the change is a warning that names the lever; numbers alone are none."""
+    """A floor that binds only under the change is a note of the lever, no warning about the run; numbers alone none."""
     scenario = scenario_of("llama3-405b")
     made = levers(
         scenario,
@@ -229,8 +229,12 @@ def test_what_a_lever_breaks_is_warned_of() -> None:
             ).scenario
         ),
     )
-    assert any(text.startswith("slow link: asynchronous: the flush of") for text in made.warnings)
-    assert not any(text.startswith("halve the stall") for text in made.warnings)
+    slow, halved = (
+        next(one for one in made.levers if one.title == title) for title in ("slow link", "halve the stall")
+    )
+    assert any(text.startswith("mind that then asynchronous: the flush of") for text in slow.notes)
+    assert not any("mind that" in text for text in halved.notes)
+    assert made.warnings == outcome_of(scenario).warnings
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -240,3 +244,25 @@ def test_what_makes_no_difference_is_left(name: str) -> None:
     ranked, left = [one.key for one in made.levers], [one.key for one in made.left]
     assert sorted(ranked + left) == sorted(ENTRIES)
     assert all(len(one.why) > 10 for one in made.left)
+
+
+def test_a_faster_step_is_told_by_its_worth() -> None:
+    """The goodput of a run whose steps are shorter stays, yet it takes a fifth fewer GPU-hours: that is what is said."""
+    own = [Own("change 1", "faster step", "", ("training.step_time",), ("training.step_time",))]
+    changed = load("llama3-405b", sets=["training.step_time=4 s"], environment={}).scenario
+    made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: changed)
+    worth = made.goodput * 5.0 / 4.0 - made.goodput
+    assert made.levers[0].worth == pytest.approx(worth, rel=1e-3)
+    assert made.first.startswith(f"Do first: faster step: worth {100 * worth:.1f} points, ")
+
+
+def test_a_predictor_says_its_worth_beside_the_points() -> None:
+    """What only a change has is said by it: the worth of a predictor to first order, as optimize has it."""
+    spec = load("llama3-405b", sets=["prediction={recall: 0.5, precision: 0.5}"], environment={}).scenario
+    own = [Own("change 1", "predictor", "", ("prediction",), ("prediction.recall",))]
+    made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: spec)
+    guards = plan(spec).guards
+    assert guards is not None and guards.prediction is not None
+    points = 100.0 * (guards.prediction.waste_without - guards.prediction.waste)
+    notes = next(one.notes for one in made.levers if one.own)
+    assert any(f"the predictor is worth {points:+.2g} points to first order" in note for note in notes)

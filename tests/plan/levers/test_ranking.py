@@ -247,7 +247,7 @@ def test_what_makes_no_difference_is_left(name: str) -> None:
 
 
 def test_a_faster_step_is_told_by_its_worth() -> None:
-    """The goodput of a run whose steps are shorter stays, yet it takes a fifth fewer GPU-hours: that is what is said."""
+    """The goodput of a run whose steps are shorter stays, yet it takes fewer GPU-hours: that is what is said."""
     own = [Own("change 1", "faster step", "", ("training.step_time",), ("training.step_time",))]
     changed = load("llama3-405b", sets=["training.step_time=4 s"], environment={}).scenario
     made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: changed)
@@ -262,7 +262,8 @@ def test_a_predictor_says_its_worth_beside_the_points() -> None:
     own = [Own("change 1", "predictor", "", ("prediction",), ("prediction.recall",))]
     made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: spec)
     guards = plan(spec).guards
-    assert guards is not None and guards.prediction is not None
+    assert guards is not None
+    assert guards.prediction is not None
     points = 100.0 * (guards.prediction.waste_without - guards.prediction.waste)
     notes = next(one.notes for one in made.levers if one.own)
     assert any(f"the predictor is worth {points:+.2g} points to first order" in note for note in notes)

@@ -88,7 +88,7 @@ def simulate(
     gaps = None if replay is None else _recorded(replay)
     if loaded.scenario.has_spectrum:
         _refuse_what_classes_exclude(replay=replay is not None, jobs=typed(context, "jobs"))
-    elif gaps is None:
+    if gaps is None:
         warn(_long(loaded, name, interval_s, runs, jobs))
     with _progress() as progress:
         made = simulate_plan(
@@ -112,9 +112,13 @@ def simulate(
 
 def _long(loaded: Spec, strategy: str, interval_s: float, runs: int, jobs: int) -> Iterator[str]:
     """That it will take a while, said before it does, and what would take less."""
-    from ckptplan.plan.simulation_length import length_of
+    from ckptplan.plan.simulation_length import length_of, spectrum_length_of
 
-    found = length_of(loaded.scenario, strategy=strategy, interval_s=interval_s, runs=runs, jobs=jobs)
+    scenario = loaded.scenario
+    if scenario.has_spectrum:
+        found = spectrum_length_of(scenario, strategy=strategy, interval_s=interval_s, runs=runs)
+    else:
+        found = length_of(scenario, strategy=strategy, interval_s=interval_s, runs=runs, jobs=jobs)
     if found.seconds >= _LONG_S:
         each = "the run has" if runs == 1 else f"each of {runs:,} runs has"
         yield (

@@ -9,12 +9,14 @@ from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.progress import makes_progress
+from ckptplan.plan.record import TIERS
 from ckptplan.simulate.runs import CHUNK
 from ckptplan.simulate.whole_runs import MAX_FAILURES
 
 # Measured on one core of a server: all runs of a chunk are played side by side, so that few runs take as long as many.
 _FAILURE_S = 4e-5
 _FAILURE_OF_A_RUN_S = 2.5e-8
+_EVENT_S, _EVENT_OF_A_RUN_S = 3.5e-4, 1.3e-6  # where each cause is played by itself
 
 
 def expected_failures(case: Case, work_s: float, interval_s: float) -> float:
@@ -52,6 +54,23 @@ class Length(NamedTuple):
 
     failures: float
     seconds: float
+
+
+def spectrum_length_of(scenario: Scenario, *, strategy: str, interval_s: float, runs: int) -> Length:
+    """The same for several classes or tiers, whose events are played one by one: the least time that they take."""
+    from ckptplan.plan.tiers.tiering import tiering_of
+
+    cases = cases_of(scenario)
+    case = next((case for case in cases if case.save.name == strategy), cases[0])
+    if strategy == TIERS:
+        found = tiering_of(scenario, case.of_spec, interval_s=interval_s)
+        goodput = 0.0 if found is None else found.plan.goodput
+    else:
+        goodput = case.goodput(case.raised(interval_s))
+    if scenario.training.work_s is None or not makes_progress(goodput):
+        return Length(0.0, 0.0)
+    failures = scenario.training.work_s / goodput / case.mtbf_s
+    return Length(failures, failures * (_EVENT_S + runs * _EVENT_OF_A_RUN_S))
 
 
 def length_of(scenario: Scenario, *, strategy: str, interval_s: float, runs: int, jobs: int = 1) -> Length:

@@ -8,7 +8,7 @@ from ckptplan.errors import InputError
 from ckptplan.load import load
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.simulation import simulate_plan
-from ckptplan.plan.simulation_length import expected_failures, length_of
+from ckptplan.plan.simulation_length import expected_failures, length_of, spectrum_length_of
 
 _SETS = ("failures.mtbf=200 s", "training.duration=2 h")
 
@@ -49,3 +49,14 @@ def test_a_run_that_would_be_given_up_is_refused_before_it_begins() -> None:
     for refused in (length_of, simulate_plan):
         with pytest.raises(InputError, match=r"about 5.5e\+08 failures, more than 10,000,000"):
             refused(scenario, strategy="asynchronous", interval_s=20.0, runs=1000)
+
+
+@pytest.mark.parametrize(("name", "strategy"), [("llama3-405b-causes", "asynchronous"), ("spectrum-16384", "tiers")])
+def test_classes_and_tiers_are_told_too(name: str, strategy: str) -> None:
+    """A huge cluster of little goodput takes minutes, and by fewer runs less; the published run takes seconds."""
+    huge = load(name, sets=["cluster.gpus=600000", "cluster.layout={}"]).scenario
+    asked = {"strategy": strategy, "interval_s": 60.0}
+    many, few = (spectrum_length_of(huge, **asked, runs=runs).seconds for runs in (1000, 10))
+    assert many > 120.0
+    assert few < 0.5 * many
+    assert spectrum_length_of(load(name).scenario, **asked, runs=1000).seconds < 10.0

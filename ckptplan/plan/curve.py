@@ -23,14 +23,14 @@ _LONGEST_S = 1e15
 
 
 class Flat(NamedTuple):
-    """Intervals around the best one whose goodput is lower by at most ``points``. [s, 1].
+    """Intervals around the best one whose goodput is lower by at most ``within_fraction``, a share. [s, 1].
 
     ``low_s`` is not below the floor that the flush sets, nor below one step.
     """
 
     low_s: float
     high_s: float
-    points: float = WITHIN
+    within_fraction: float = WITHIN
 
 
 class Line(NamedTuple):
@@ -50,9 +50,14 @@ class GoodputCurve(NamedTuple):
 
 
 def flat_region(
-    goodput: Callable[[Floats], Floats], at_s: float, *, best: float, least_s: float = 0.0, points: float = WITHIN
+    goodput: Callable[[Floats], Floats],
+    at_s: float,
+    *,
+    best: float,
+    least_s: float = 0.0,
+    within_fraction: float = WITHIN,
 ) -> Flat | None:
-    """Intervals around a good one whose goodput is at most ``points`` below the best.
+    """Intervals around a good one whose goodput is at most ``within_fraction`` below the best.
 
     Parameters
     ----------
@@ -64,8 +69,8 @@ def flat_region(
         Goodput that the region is held against. [1]
     least_s : float
         Shortest interval there is. [s]
-    points : float
-        Loss that is allowed. [1]
+    within_fraction : float
+        Loss that is allowed, a share: 0.001 is 0.1 point. [1]
 
     Returns
     -------
@@ -77,7 +82,7 @@ def flat_region(
     Each end is bracketed and narrowed 128-fold a round, as in a bisection with 128 parts: to 2e-8 of its value. Where
     the goodput has several peaks (recorded gaps), the region ends at the first part of the first round that is lower.
     """
-    wanted = best - points
+    wanted = best - within_fraction
     if not (wanted > 0.0 and at_s > 0.0):
         return None
 
@@ -100,7 +105,7 @@ def flat_region(
         rows = np.arange(2)
         inside, outside = grid[rows, np.where(first_lower == 0, _CELLS, ends - 1)], grid[rows, ends]
     low_s, high_s = (float(v) for v in np.exp(inside))
-    return Flat(min(max(low_s, least_s), at_s), max(high_s, at_s), points)
+    return Flat(min(max(low_s, least_s), at_s), max(high_s, at_s), within_fraction)
 
 
 def _farther(

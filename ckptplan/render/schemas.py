@@ -65,7 +65,7 @@ def _flat() -> dict[str, Any]:
         {
             "low_s": {**TIME, "description": "shortest interval, not below the floor or one step [s]"},
             "high_s": {**TIME, "description": "longest interval [s]"},
-            "points": {**SHARE, "description": "goodput that these intervals lose at most [1]"},
+            "within_fraction": {**SHARE, "description": "what they lose at most; 0.001 is 0.1 point [1]"},
         }
     )
 

@@ -55,15 +55,15 @@ def test_within_the_region_the_loss_is_a_tenth_of_a_point_and_outside_it_is_more
     scenario = load("lab-64", sets=sets).scenario
     made = plan(scenario)
     assert made.flat is not None
-    low_s, high_s, points = made.flat
+    low_s, high_s, within = made.flat
     from ckptplan.plan.case import cases_of
 
     case = next(case for case in cases_of(scenario) if case.save.name == made.best.strategy)
     inside = case.shares(np.geomspace(low_s, high_s, 50)).goodput
     outside = case.shares(np.array([low_s * 0.999, high_s * 1.001])).goodput
-    assert points == WITHIN
-    assert np.all(inside >= made.best_goodput - points - 1e-12)
-    assert np.all(outside < made.best_goodput - points)
+    assert within == WITHIN
+    assert np.all(inside >= made.best_goodput - within - 1e-12)
+    assert np.all(outside < made.best_goodput - within)
     assert low_s < made.best.typed_interval_s(made.step_time_s) < high_s
 
 

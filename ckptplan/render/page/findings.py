@@ -121,9 +121,8 @@ def curve(goodputs: GoodputCurve, pictures: Pictures | None) -> Iterator[Block]:
     if flat is not None:
         low, high = seconds(flat.low_s), seconds(flat.high_s)
         way = "tiers" if goodputs.best == TIERS else printable(goodputs.best)
-        yield Text(
-            f"With {way}, any interval from {low} to {high} yields within {100 * flat.points:g} points of the best."
-        )
+        within = f"within {100 * flat.within_fraction:g} point of the best"
+        yield Text(f"With {way}, any interval from {low} to {high} yields {within}.")
     if pictures is not None and pictures.curve is not None:
         yield pictures.curve
     columns = [Column("interval_s", "interval", seconds)]

@@ -89,8 +89,8 @@ def flat_text(curve: GoodputCurve) -> str:
         return ""
     low, high = seconds(curve.flat.low_s), seconds(curve.flat.high_s)
     if low == high:
-        return f"Only {low} is within {100.0 * curve.flat.points:g} point of the best."
-    return f"Anything from {low} to {high} is within {100.0 * curve.flat.points:g} point of the best."
+        return f"Only {low} is within {100.0 * curve.flat.within_fraction:g} point of the best."
+    return f"Anything from {low} to {high} is within {100.0 * curve.flat.within_fraction:g} point of the best."
 
 
 def curve_blocks(plan: Plan, curve: GoodputCurve, theme: Theme) -> list[Block]:
@@ -107,7 +107,7 @@ def curve_blocks(plan: Plan, curve: GoodputCurve, theme: Theme) -> list[Block]:
         keys.append(Key("whole steps, as typed", Look(theme.text, marker=_TYPED), "marker"))
     if curve.flat is not None:
         what = "what is typed" if typed else "the best"
-        keys.append(Key(f"within {100.0 * curve.flat.points:g} point of {what}", Look(theme.shade), "patch"))
+        keys.append(Key(f"within {100.0 * curve.flat.within_fraction:g} point of {what}", Look(theme.shade), "patch"))
     if plan.given():
         keys.append(Key("given", Look(theme.accent, marker="X"), "marker"))
     above = [*(legend(theme, [key]) for key in strategies), legend(theme, keys)]

@@ -120,7 +120,7 @@ def test_points_of_the_curve_hold_the_flat_region() -> None:
     """The table of the curve has the goodput of the plan, and the sentence the ends of the flat region."""
     made = _made("llama3-405b")
     sentence, table = _blocks(page(made), "curve")
-    assert sentence.text == "With asynchronous, any interval from 252 s to 433 s yields within 0.1 points of the best."
+    assert sentence.text == "With asynchronous, any interval from 252 s to 433 s yields within 0.1 point of the best."
     best = max(float(row[2]) for row in table.rows if row[2] != "-")
     assert abs(best - 100 * made.plan.best.goodput_exact) < 0.1
     assert len(table.rows) == 13

@@ -64,6 +64,8 @@ def test_the_shaded_region_is_the_flat_one_of_the_document(config: str) -> None:
     shade = named(curve_figure(made, curve, LIGHT), "flat").get_extents()
     axes_of = curve_figure(made, curve, LIGHT).axes[0]
     flat = plan_document(made, {})["flat"]
+    assert flat.keys() == {"low_s", "high_s", "within_fraction"}
+    assert flat["within_fraction"] == 0.001  # a share, as its name says: a tenth of a point
     ends = axes_of.transData.transform([(flat["low_s"], 0.0), (flat["high_s"], 0.0)])[:, 0]
     assert (shade.x0, shade.x1) == pytest.approx(tuple(ends), abs=1e-6)
 

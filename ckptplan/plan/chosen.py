@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.record import TIERS
 
@@ -16,6 +19,31 @@ def ways_of_saving(scenario: Scenario) -> tuple[str, ...]:
     """Names of the strategies, and of all tiers together if there are some."""
     names = [case.save.name for case in cases_of(scenario)]
     return (*names, TIERS) if scenario.storage.tiers else tuple(names)
+
+
+def typed_goodput(case: Case) -> float:
+    """Goodput of one way of saving at the number to type; nan where it has no interval. [1]."""
+    best_s = case.optimum(case.method)
+    if math.isnan(best_s):
+        return best_s
+    steps = case.steps(best_s, wide=True)
+    return case.goodput(best_s if steps is None or case.step_time_s is None else steps * case.step_time_s)
+
+
+def best_case(cases: Sequence[Case]) -> tuple[Case, float]:
+    """The way of saving to one tier that yields most, typed, with what it yields; the first of equals.
+
+    Raises
+    ------
+    InputError
+        If none can be planned.
+    """
+    goodputs = [typed_goodput(case) for case in cases]
+    planned = [place for place, goodput in enumerate(goodputs) if math.isfinite(goodput)]
+    if not planned:
+        raise InputError("no way of saving has an interval")
+    best = max(planned, key=goodputs.__getitem__)
+    return cases[best], goodputs[best]
 
 
 def chosen(scenario: Scenario, strategy: str | None = None) -> tuple[Case, Tiering | None]:
@@ -36,12 +64,11 @@ def chosen(scenario: Scenario, strategy: str | None = None) -> tuple[Case, Tieri
     cases = {case.save.name: case for case in cases_of(scenario)}
     if strategy in cases:
         return cases[strategy], None
-    goodputs = {name: case.goodput(case.typed_interval_s) for name, case in cases.items()}
-    best = max(goodputs, key=goodputs.__getitem__)
+    best, goodput = best_case(tuple(cases.values()))
     if not scenario.storage.tiers:
-        return cases[best], None
+        return best, None
     from ckptplan.plan.tiers.tiering import tiering_of
 
-    tiering = tiering_of(scenario, cases[best])
-    wins = tiering is not None and (strategy == TIERS or tiering.plan.beats(goodputs[best]))
-    return cases[best], tiering if wins else None
+    tiering = tiering_of(scenario, best)
+    wins = tiering is not None and (strategy == TIERS or tiering.plan.beats(goodput))
+    return best, tiering if wins else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.chosen import best_case
 from ckptplan.plan.comparison.groups import mixed
 from ckptplan.plan.record import TIERS
 
@@ -20,14 +20,9 @@ def goodput_of(scenario: Scenario, cases: Sequence[Case]) -> float:
     InputError
         If no way of saving can be planned.
     """
-    goodputs = [_typed_goodput(case) for case in cases]
-    planned = [place for place, goodput in enumerate(goodputs) if math.isfinite(goodput)]
-    if not planned:
-        raise InputError("no way of saving has an interval")
-    best = max(planned, key=goodputs.__getitem__)
-    found = goodputs[best]
+    best, found = best_case(cases)
     if scenario.storage.tiers and TIERS in (scenario.strategies or (TIERS,)):
-        tiers = _goodput_of_tiers(scenario, cases[best], found)
+        tiers = _goodput_of_tiers(scenario, best, found)
         found = found if tiers is None else tiers
     return found
 
@@ -38,15 +33,6 @@ def _goodput_of_tiers(scenario: Scenario, case: Case, single: float) -> float | 
 
     tiering = tiering_of(scenario, case)
     return tiering.plan.goodput if tiering is not None and tiering.plan.beats(single) else None
-
-
-def _typed_goodput(case: Case) -> float:
-    """Goodput of one way of saving at the number to type; nan where it has no interval."""
-    best_s = case.optimum(case.method)
-    if math.isnan(best_s):
-        return best_s
-    steps = case.steps(best_s, wide=True)
-    return case.goodput(best_s if steps is None or case.step_time_s is None else steps * case.step_time_s)
 
 
 class Mixes:

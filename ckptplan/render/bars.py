@@ -85,7 +85,7 @@ def basis(plan: Plan) -> str:
     A record accounts for its best interval by its method; the number to type is whole steps, and yields what the
     failures leave of it.
     """
-    records = [r for r in (*plan.optima(), *_of_tiers(plan)) if r.goodput is not None]
+    records = [r for r in recommended_rows(plan) if r.goodput is not None]
     other = [r for r in records if percent(r.goodput) != percent(r.goodput_typed)]
     reasons = []
     if any(percent(r.goodput_exact) != percent(r.goodput_typed) for r in other):
@@ -98,8 +98,10 @@ def basis(plan: Plan) -> str:
     return f"These shares are those of the best interval {', '.join(reasons)}; what is typed yields {typed}."
 
 
-def _of_tiers(plan: Plan) -> list[Record]:
-    return [r for r in plan.records if r.strategy == TIERS and not r.given and r.gpus == plan.gpus]
+def recommended_rows(plan: Plan) -> list[Record]:
+    """The recommended record of each strategy at the planned scale, that of all tiers last."""
+    tiers = [r for r in plan.records if r.strategy == TIERS and not r.given and r.gpus == plan.gpus]
+    return [*plan.optima(), *tiers]
 
 
 def _short(name: str) -> str:

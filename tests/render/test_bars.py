@@ -14,12 +14,16 @@ from rich.text import Text
 
 from ckptplan.load import load, shipped_configs
 from ckptplan.plan import Plan, plan
-from ckptplan.render.bars import PARTS, apportion, basis, gain_bar, loss_bars
+from ckptplan.plan.record import TIERS
+from ckptplan.render.bars import PARTS, apportion, basis, gain_bar, loss_bars, recommended_rows
 from ckptplan.render.numbers import hundredths, percent
 from ckptplan.render.plan_report import report
+from ckptplan.render.plots.breakdown import breakdown_figure
+from ckptplan.render.plots.style import LIGHT
 from ckptplan.render.screen import Screen
 from tests.cli.harness import ckptplan
 from tests.render.colour_vision import EYES, nearest
+from tests.render.plots.drawn import texts_of
 
 SHARES = st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1.0)), min_size=len(PARTS), max_size=len(PARTS)).filter(any)
 BAR = re.compile("([█░▓▚═]+)")
@@ -123,6 +127,20 @@ def test_shares_of_another_interval_than_the_typed_one_say_so() -> None:
     assert "as the method accounts for it" in basis(first_order)
     assert basis(planned("llama3-405b")) == ""
     assert "what is typed" not in loss_bars(planned("llama3-405b"), Screen(100))
+
+
+def test_the_rows_of_a_plan_of_many_sizes_are_those_of_the_planned_one() -> None:
+    """One record for each strategy, that of all tiers last, no given one: the notes and the picture have the same."""
+    made = plan(load("spectrum-16384").scenario, intervals_s=[3600.0], gpus=[8192], whole_run=False)
+    of_tiers = [r for r in made.records if r.strategy == TIERS]
+    assert len(of_tiers) > 1
+    found = recommended_rows(made)
+    assert [r.strategy for r in found] == [*(r.strategy for r in made.optima()), TIERS]
+    assert {(r.gpus, r.given) for r in found} == {(made.gpus, False)}
+    texts = [one.text for one in texts_of(breakdown_figure(made, LIGHT))]
+    for record in found:
+        assert texts.count(record.strategy) == 1
+        assert f"{hundredths(record.goodput or 0.0)} %" in texts
 
 
 def test_narrow_terminals_get_shorter_bars() -> None:

@@ -11,7 +11,7 @@ from ckptplan.plan.curve import GoodputCurve
 from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import TIERS, Plan
 from ckptplan.render import class_report, plan_report, run_report, tier_report
-from ckptplan.render.bars import basis
+from ckptplan.render.bars import basis, recommended_rows
 from ckptplan.render.numbers import hundredths, percent, seconds, whole
 from ckptplan.render.page.blocks import Block, Numbers, Points, Text, table
 from ckptplan.render.plan_sheet import reading_sheet
@@ -74,9 +74,7 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
     """The shares of wall time of each strategy at its best interval."""
     if pictures is not None:
         yield pictures.breakdown
-    records = list(plan.optima())
-    if plan.tiers is not None:
-        records += [record for record in plan.records if record.strategy == TIERS and not record.given]
+    records = recommended_rows(plan)
     idle = {key for key in ("slow_fraction", "waiting_fraction") if all(getattr(r, key) == 0.0 for r in records)}
     columns = tuple(column for column in _SHARES if column.key not in idle)
     rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)

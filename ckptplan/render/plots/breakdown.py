@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.plan.record import TIERS, Plan, Record
-from ckptplan.render.bars import basis
+from ckptplan.plan.record import Plan, Record
+from ckptplan.render.bars import basis, recommended_rows
 from ckptplan.render.numbers import hundredths, percent
 from ckptplan.render.plots.given import names_of
 from ckptplan.render.plots.lettering import height, lettered, shortened, width
@@ -54,12 +54,6 @@ def breakdown_figure(plan: Plan, theme: Theme) -> Figure:
     return figure_of(theme, [*head, *breakdown_blocks(plan, theme)], f"{lettered(plan.name)}: {title}", words(plan))
 
 
-def shown(plan: Plan) -> list[Record]:
-    """The recommended record of each strategy at the planned scale, that of all tiers last."""
-    tiers = [r for r in plan.records if r.strategy == TIERS and not r.given and r.gpus == plan.gpus]
-    return [*plan.optima(), *tiers]
-
-
 def parts_of(record: Record) -> dict[str, float]:
     """Shares of wall time: what is lost, then what is useful."""
     return {
@@ -71,7 +65,7 @@ def parts_of(record: Record) -> dict[str, float]:
 def words(plan: Plan) -> str:
     """What the picture says, for those who do not see it."""
     texts, names = [], names_of(plan)
-    for record in shown(plan):
+    for record in recommended_rows(plan):
         parts = parts_of(record)
         lost = ", ".join(f"{name} {percent(value)}" for name, value in parts.items() if value)
         texts.append(f"{names[record.strategy]}: {lost}.")
@@ -85,7 +79,7 @@ def _notes(plan: Plan) -> list[str]:
 
 def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:
     """Heads of columns, a row for each strategy, and the axis below."""
-    records = shown(plan)
+    records = recommended_rows(plan)
     names = [name for name in (*_FIELDS, _USEFUL) if name not in _OFTEN_ZERO or _is_there(records, name)]
     titles = [shortened(names_of(plan)[record.strategy], _NAME, bold=True) for record in records]
     columns = _columns(records, titles, names)

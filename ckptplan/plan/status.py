@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan.record import Record
-from ckptplan.units import format_time
+from ckptplan.units import format_time, format_times
 
 OK = "ok"
 
@@ -36,7 +36,7 @@ def _remarks(row: Record) -> Iterator[str]:
         side = "below" if off < 0 else "above"
         yield f"{row.method} takes the failures to be exponential: {_points(abs(off))} {side} the law"
     elif row.goodput_exact < _NO_PROGRESS and row.given and row.interval_s > row.mtbf_s:
-        yield f"hardly any progress: the given interval is {row.interval_s / row.mtbf_s:,.3g} times the MTBF"
+        yield f"hardly any progress: the given interval is {_times(row.interval_s / row.mtbf_s)} the MTBF"
     elif row.goodput_exact < _NO_PROGRESS:
         yield "hardly any progress: failures come faster than restarts and saves end"
     if row.goodput_steps is not None and row.goodput_exact - row.goodput_steps > _STEPS_COST:
@@ -65,9 +65,12 @@ def _why(row: Record) -> str:
     if of_interval > max(shares[name], _LARGE_STALL):
         return f"each save is {100 * of_interval:,.3g} % of the interval"
     percent = 100 * shares[name]
-    return (
-        f"{name} is {percent:.2g} % of the MTBF" if percent < 100 else f"{name} is {shares[name]:,.3g} times the MTBF"
-    )
+    return f"{name} is {percent:.2g} % of the MTBF" if percent < 100 else f"{name} is {_times(shares[name])} the MTBF"
+
+
+def _times(ratio: float) -> str:
+    """Three digits, by which sentences of many rows are told apart."""
+    return format_times(float(f"{ratio:.3g}"))
 
 
 def _points(share: float) -> str:

@@ -190,3 +190,13 @@ def test_header_names_sources_and_contradictions(facts: Facts) -> None:
     assert re.search(r"^# Sources?:", header, re.MULTILINE)
     assert re.search(r"arXiv \d{4}\.\d{5}|\w+/[\w.-]+@[0-9a-f]{7,}|\w+/\w+ issue \d+|mlsysim", header)
     assert "ontradiction" in header or "Not the real run" in header
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_no_strategy_is_another_one_with_a_cost_left_out(path: Path) -> None:
+    """A save whose flush slows training down has no twin of the same stall that is free: nobody can save that way."""
+    saves = shipped(path.stem).saves
+    for slow in (save for save in saves if (save.training_speed_while_flushing or 1.0) < 1.0):
+        for other in saves:
+            free = other.training_speed_while_flushing in (None, 1.0)
+            assert not (free and other.stall_s == slow.stall_s), (slow.name, other.name)

@@ -39,11 +39,11 @@ def test_a_sentence_that_rows_share_is_made_once(monkeypatch: pytest.MonkeyPatch
     assert len(made) == 2
 
 
-@pytest.mark.parametrize("name", ["llama3-405b", "google-405b-432"])
-def test_a_given_time_that_no_bandwidth_allows_is_said_of_each_row(name: str) -> None:
+@pytest.mark.parametrize("sets", [(), ("save[1].flush=18 s",)], ids=["stall", "stall and flush"])
+def test_a_given_time_that_no_bandwidth_allows_is_said_of_each_row(sets: tuple[str, ...]) -> None:
     """Where a sweep lowers the bandwidth below what a given stall or flush needs, the row says so, as its plan does."""
     axes = {"storage.write_bandwidth": tuple(np.geomspace(1e8, 1e14, 40).tolist()), GPUS: (432, 1024)}
-    asked = study(name, axes, ("status",), Each.STRATEGY)
+    asked = study(member("llama3-405b", sets), axes, ("status",), Each.STRATEGY)
     found = swept(asked)
     assert differing(found, point_by_point(asked)) == []
     short = ["shorter than the given bandwidths" in text for text in texts(found, "status")]

@@ -35,6 +35,7 @@ def gathered(loaded: Spec, asked: Asked, *, drawn: bool) -> Gathered:
     from ckptplan.plan import Unsure, plan
     from ckptplan.plan.curve import goodput_curve
     from ckptplan.plan.levers.ranking import levers
+    from ckptplan.plan.scale.lines import scale_lines
     from ckptplan.plan.scale.scaling import scaling
     from ckptplan.render.page.content import Gathered
     from ckptplan.render.page.pictures import pictures
@@ -52,6 +53,7 @@ def gathered(loaded: Spec, asked: Asked, *, drawn: bool) -> Gathered:
     sizes, refused = _unless_refused(lambda: scaling(scenario, gpus=asked.gpus, gpu_hour_price=price))
     changes, left_out = _unless_refused(lambda: levers(scenario, gpu_hour_price=price))
     goodputs = goodput_curve(scenario, made)
+    by_size = (sizes, scale_lines(scenario, sizes)) if drawn and sizes is not None else None
     return Gathered(
         plan=made,
         scenario=scenario,
@@ -63,7 +65,7 @@ def gathered(loaded: Spec, asked: Asked, *, drawn: bool) -> Gathered:
         levers=changes,
         levers_refused=left_out,
         goodputs=goodputs,
-        pictures=pictures(made, goodputs, sizes, changes) if drawn else None,
+        pictures=pictures(made, goodputs, by_size, changes) if drawn else None,
         documents=_documents(loaded, made, changes),
     )
 

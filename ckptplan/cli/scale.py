@@ -24,6 +24,7 @@ from ckptplan.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ckptplan.cost.scenario import Scenario
     from ckptplan.plan.scale.scaling import Scaling
     from ckptplan.render.plots.style import Theme
     from ckptplan.spec.reading import Spec
@@ -62,8 +63,9 @@ def scale(
     counts = scales(gpus)
     loaded = load(spec, sets=set_ or [])
     refuse_overwriting(output, loaded.named)
+    scenario = with_strategies(loaded.scenario, strategy)
     made = scaling(
-        with_strategies(loaded.scenario, strategy),
+        scenario,
         gpus=counts,
         gpu_hour_price=gpu_hour_price,
         useful_hour_worth=useful_hour_worth,
@@ -71,13 +73,14 @@ def scale(
     )
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.warnings])
-    draw(picture, lambda colours: _figure(made, colours), loaded.named)
+    draw(picture, lambda colours: _figure(scenario, made, colours), loaded.named)
 
 
-def _figure(made: Scaling, theme: Theme) -> Figure:
+def _figure(scenario: Scenario, made: Scaling, theme: Theme) -> Figure:
+    from ckptplan.plan.scale.lines import scale_lines
     from ckptplan.render.plots.scale import scale_figure
 
-    return scale_figure(made, theme)
+    return scale_figure(made, scale_lines(scenario, made), theme)
 
 
 def _refuse_half_a_question(price: float | None, worth: float | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.plan.curve import GoodputCurve
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ckptplan.plan.levers.record import Levers
+    from ckptplan.plan.scale.lines import ScaleLine
     from ckptplan.plan.scale.scaling import Scaling
 
 _NOTHING = 1e-6  # of goodput: of less, no picture says anything
@@ -31,8 +32,13 @@ class Pictures(NamedTuple):
     tornado: Picture | None = None
 
 
-def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers: Levers | None) -> Pictures:
-    """The pictures of a plan."""
+def pictures(
+    plan: Plan,
+    goodputs: GoodputCurve,
+    scaling: tuple[Scaling, Sequence[ScaleLine]] | None,
+    levers: Levers | None,
+) -> Pictures:
+    """The pictures of a plan; a scaling comes with its lines."""
     lost = _picture(lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses, and to what")
     by_interval = by_size = tornado = None
     if any((line.goodput > _NOTHING).any() for line in goodputs.lines):
@@ -40,7 +46,7 @@ def pictures(plan: Plan, goodputs: GoodputCurve, scaling: Scaling | None, levers
         by_interval = _picture(lambda theme: curve.curve_figure(plan, goodputs, theme), caption)
     if scaling is not None:
         caption = "Goodput and useful GPUs by the number of GPUs"
-        by_size = _picture(lambda theme: scale_figure(scaling, theme), caption)
+        by_size = _picture(lambda theme: scale_figure(*scaling, theme), caption)
     if levers is not None and levers.levers and levers.goodput > _NOTHING:
         tornado = _picture(lambda theme: tornado_figure(levers, theme), "What each lever gains")
     return Pictures(lost, by_interval, by_size, tornado)

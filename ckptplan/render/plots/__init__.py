@@ -5,7 +5,7 @@ of `ckptplan.render.plots.style.THEMES`. What is drawn is 8 inches wide, as a pa
 
 - ``curve.curve_figure(plan, curve, theme)``, ``breakdown.breakdown_figure(plan, theme)``, and both in one:
   ``optimize.optimize_figure(plan, curve, theme)``; the curve is `ckptplan.plan.curve.goodput_curve(scenario, plan)`
-- ``scale.scale_figure(scaling, theme)``, ``simulation.simulation_figure(simulation, theme)``
+- ``scale.scale_figure(scaling, lines, theme)``, ``simulation.simulation_figure(simulation, theme)``
 - ``survival.survival_figure(fitted, theme)``, ``tornado.tornado_figure(levers, theme)``
 - ``sweep.sweep_figure(study, columns, theme)``
 

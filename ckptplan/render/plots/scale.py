@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ckptplan.plan.scale.peaks import ScalePeak
-from ckptplan.plan.scale.records import ScaleRecord
+from ckptplan.plan.scale.lines import ScaleLine
 from ckptplan.plan.scale.scaling import Scaling
 from ckptplan.render.numbers import percent, whole
 from ckptplan.render.plots.flags import Flag, draw_flags, room, rows_of
@@ -40,11 +40,10 @@ _HIGH, _BELOW, _BETWEEN = 2.0, 0.5, 0.4  # of the two axes, under the lower one,
 _WIDEN = 1.15  # of the horizontal axis beyond its values
 
 
-def scale_figure(scaling: Scaling, theme: Theme) -> Figure:
-    """Goodput above, useful GPUs below, each strategy a line through the sizes of the table and of the marks."""
+def scale_figure(scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme) -> Figure:
+    """Goodput above, useful GPUs below, each strategy a line with marks at the sizes of the table."""
     title = "Goodput and useful GPUs against the number of GPUs"
-    looks = {name: theme.look(number) for number, name in enumerate(_ordered(scaling))}
-    keys = [Key(_name(scaling, name), look, "both") for name, look in looks.items()]
+    keys = [Key(_name(scaling, name), look, "both") for name, look in _looks(scaling, theme).items()]
     marks = [Key("peak: more GPUs stop helping", Look(theme.text, marker="*"), "marker")]
     if any(peak.paying is not None for peak in scaling.peaks):
         marks.append(Key("limit of pay: more GPUs stop paying", Look(theme.text, marker="P"), "marker"))
@@ -53,14 +52,15 @@ def scale_figure(scaling: Scaling, theme: Theme) -> Figure:
         *(legend(theme, [key]) for key in keys),
         legend(theme, marks),
         space(0.05),
-        _axes(scaling, looks, theme),
+        _axes(scaling, drawn, theme),
     ]
     return figure_of(theme, blocks, f"{lettered(scaling.name)}: {title}", words(scaling))
 
 
-def _ordered(scaling: Scaling) -> list[str]:
-    """The best strategy first."""
-    return sorted(scaling.strategies, key=lambda name: name != scaling.best)
+def _looks(scaling: Scaling, theme: Theme) -> dict[str, Look]:
+    """The look of each strategy: the best one comes first."""
+    names = sorted(scaling.strategies, key=lambda name: name != scaling.best)
+    return {name: theme.look(number) for number, name in enumerate(names)}
 
 
 def _name(scaling: Scaling, name: str) -> str:
@@ -85,11 +85,11 @@ def words(scaling: Scaling) -> str:
     return " ".join([*texts, *(f"{_name(scaling, name)}." for name in scaling.strategies)])
 
 
-def _axes(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Block:
+def _axes(scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme) -> Block:
     low, high = _span(scaling)
     inner = PAGE - LEFT - RIGHT
     inner = PAGE - LEFT - right_of(beyond_counts(low, high, inner))
-    flags = list(_flags(scaling, looks, theme))
+    flags = list(_flags(scaling, theme))
     placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=True)
     caption = height(SMALL)
     above = caption + room(placed) + 0.04
@@ -100,7 +100,7 @@ def _axes(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Block:
         for at, field in ((upper, "goodput"), (lower, "useful_gpus")):
             axis_of = axes(figure, at)
             log_count(axis_of, low, high, inner)
-            _draw(axis_of, scaling, looks, theme, field)
+            _draw(axis_of, scaling, drawn, theme, field)
             grid(axis_of, theme)
             if at is upper:
                 axis_of.tick_params(labelbottom=False)
@@ -122,34 +122,20 @@ def _span(scaling: Scaling) -> tuple[float, float]:
     return min(sizes) / _WIDEN, max(sizes) * _WIDEN
 
 
-def _of(scaling: Scaling, name: str) -> Sequence[ScaleRecord]:
-    return [record for record in scaling.records if record.strategy == name]
-
-
-def _points(scaling: Scaling, peak: ScalePeak, field: str) -> dict[int, float]:
-    """The values at all sizes that are known, by size: those of the table, the peak and the limit of pay."""
-    found = {record.gpus: getattr(record, field) for record in _of(scaling, peak.strategy)}
-    for turn in (peak.peak, peak.paying):
-        value = None if turn is None or not turn.gpus else getattr(turn, field)
-        if turn is not None and turn.gpus is not None and value is not None:
-            found.setdefault(turn.gpus, value)
-    return dict(sorted(found.items()))
-
-
-def _draw(axis_of: Axes, scaling: Scaling, looks: dict[str, Look], theme: Theme, field: str) -> None:
+def _draw(axis_of: Axes, scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme, field: str) -> None:
+    looks = _looks(scaling, theme)
     highest = 0.0
-    for peak in scaling.peaks:
-        look, points = looks[peak.strategy], _points(scaling, peak, field)
-        values = list(points.values())
-        listed = {record.gpus for record in _of(scaling, peak.strategy)}
+    for peak, line in zip(scaling.peaks, drawn, strict=True):
+        look, values = looks[peak.strategy], getattr(line, field)
+        listed = {record.gpus for record in scaling.records if record.strategy == peak.strategy}
         axis_of.plot(
-            list(points),
+            line.gpus,
             values,
             color=look.colour,
             linestyle=look.dash,
             marker=look.marker,
             markersize=5.0,
-            markevery=[place for place, gpus in enumerate(points) if gpus in listed],
+            markevery=[place for place, gpus in enumerate(line.gpus) if gpus in listed],
             clip_on=False,
             gid=f"{field}:{lettered(peak.strategy)}",
         )
@@ -162,14 +148,14 @@ def _draw(axis_of: Axes, scaling: Scaling, looks: dict[str, Look], theme: Theme,
                 markersize=11.0, zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{lettered(peak.strategy)}"
             )
             axis_of.add_line(made)
-        highest = max(highest, *values)
+        highest = max(highest, *(value for value in values if not math.isnan(value)))
     linear(axis_of, 0.0, 1.08 * highest or 1.0, in_percent if field == "goodput" else plain, vertical=True, most=5)
 
 
-def _flags(scaling: Scaling, looks: dict[str, Look], theme: Theme) -> Iterator[Flag]:
+def _flags(scaling: Scaling, theme: Theme) -> Iterator[Flag]:
     yield Flag(scaling.gpus, f"planned: {whole(scaling.gpus)}", theme.muted, (0, (1.2, 1.4)))
     best = next(peak for peak in scaling.peaks if peak.strategy == scaling.best)
-    colour = looks[scaling.best].colour
+    colour = _looks(scaling, theme)[scaling.best].colour
     if best.peak.gpus:
         yield Flag(best.peak.gpus, f"peak: {whole(best.peak.gpus)}", colour)
     if best.paying is not None and best.paying.gpus:

@@ -18,6 +18,7 @@ from ckptplan.plan import Plan, plan
 from ckptplan.plan.curve import GoodputCurve, goodput_curve
 from ckptplan.plan.levers.ranking import levers
 from ckptplan.plan.levers.record import Levers
+from ckptplan.plan.scale.lines import ScaleLine, scale_lines
 from ckptplan.plan.scale.scaling import Scaling, scaling
 from ckptplan.plan.simulation import Simulation, simulate_plan
 from ckptplan.readers.records.asked import record_options
@@ -49,9 +50,11 @@ def plan_of(name: str) -> tuple[Plan, GoodputCurve]:
 
 
 @cache
-def scaling_of(name: str) -> Scaling:
-    """A scaling with prices."""
-    return scaling(load(name).scenario, gpu_hour_price=2.0, useful_hour_worth=4.0)
+def scaling_of(name: str) -> tuple[Scaling, tuple[ScaleLine, ...]]:
+    """A scaling with prices, and its lines."""
+    scenario = load(name).scenario
+    made = scaling(scenario, gpu_hour_price=2.0, useful_hour_worth=4.0)
+    return made, scale_lines(scenario, made)
 
 
 @cache
@@ -85,7 +88,7 @@ KINDS: dict[str, Callable[[str, Theme], Figure]] = {
     "curve": lambda name, theme: curve_figure(*plan_of(name), theme),
     "breakdown": lambda name, theme: breakdown_figure(plan_of(name)[0], theme),
     "optimize": lambda name, theme: optimize_figure(*plan_of(name), theme),
-    "scale": lambda name, theme: scale_figure(scaling_of(name), theme),
+    "scale": lambda name, theme: scale_figure(*scaling_of(name), theme),
     "simulate": lambda name, theme: simulation_figure(simulation_of(name), theme),
     "levers": lambda name, theme: tornado_figure(levers_of(name), theme),
     "sweep": lambda name, theme: sweep_figure(

@@ -6,6 +6,7 @@ import pytest
 
 from ckptplan.errors import InputError
 from ckptplan.load import load
+from ckptplan.plan.scale.lines import scale_lines
 from ckptplan.plan.scale.scaling import scaling
 from ckptplan.render.plots.scale import scale_figure
 from ckptplan.render.plots.style import THEMES
@@ -35,8 +36,9 @@ def test_no_text_of_a_fitted_record_overlaps(theme: str) -> None:
 
 def test_the_last_size_of_a_scaling_is_there_whole() -> None:
     """A label of seven digits at the right end of the axis does not leave the figure."""
-    made = scaling(load("llama3-405b").scenario, gpus=[1_000_000])
-    figure = scale_figure(made, THEMES["light"])
+    scenario = load("llama3-405b").scenario
+    made = scaling(scenario, gpus=[1_000_000])
+    figure = scale_figure(made, scale_lines(scenario, made), THEMES["light"])
     assert "1,000,000" in [one.text for one in texts_of(figure)]
     assert clashes(figure) == []
 

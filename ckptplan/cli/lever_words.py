@@ -30,10 +30,13 @@ def _values(spec: Spec) -> dict[str, Value]:
 
 
 def _told(value: Value | None) -> tuple[object, str | None]:
-    """What is compared: numbers as such, however they were written; what is not there is a key that is not given."""
+    """What is compared: numbers as such, however they were written; what is not there is a key that is not given.
+
+    99.9 % and 0.999 differ in their last bit, as do 5 min and 300 s in other units: twelve digits are compared.
+    """
     if value is None:
         return None, _NOT
-    return value.si, None if isinstance(value.si, int | float) else value.text
+    return (float(f"{value.si:.12g}"), None) if isinstance(value.si, int | float) else (value.si, value.text)
 
 
 def before_and_after(now: Spec, then: Spec, keys: Sequence[str]) -> str:
@@ -42,24 +45,28 @@ def before_and_after(now: Spec, then: Spec, keys: Sequence[str]) -> str:
     parts = list(_parts(now, then, changed, keys))
     more = f" and {len(parts) - _MOST} more" if len(parts) > _MOST else ""
     text = ", ".join(parts[:_MOST]) + more
-    if _bare(now.scenario) != _bare(then.scenario):
-        return text
     if not changed and any(_is_given(key, _values(now)) for key in keys):
-        return f"no change: {', '.join(keys)} {'is' if len(keys) == 1 else 'are'} so already{_assumed(now, then)}"
-    beside = " of the table" if any(holds("prediction", key) for key in keys) else ""  # that of a predictor is no row
-    said = f"no goodput{beside} depends on {', '.join(keys)}"
-    return f"{text}; {said}" if text else said
+        text = f"no change: {_stand_for(keys, now)} so already"
+    elif _bare(now.scenario) == _bare(then.scenario):
+        # What a predictor is worth stands beside the table, so that it is not true of every goodput.
+        beside = " of the table" if any(holds("prediction", key) for key in keys) else ""
+        text = f"{text}; " * bool(text) + f"no goodput{beside} depends on {', '.join(keys)}"
+    return "; ".join((text, *_warned_of(now, then)))
 
 
-def _assumed(now: Spec, then: Spec) -> str:
-    """What only the change leaves to be assumed, although it is the same value."""
-    before, found = _values(now), _values(then)
-    texts = [
-        f"{key}: {value.text}"
-        for key, value in found.items()
-        if value.text != before[key].text and value.si is not None
-    ]
-    return f" ({', '.join(texts)})" if texts else ""
+def _stand_for(keys: Sequence[str], now: Spec) -> str:
+    """``restart.total is``: a group by the one value that it has in force, if it is one."""
+    within = [[value.key for value in now.values if holds(key, value.key)] for key in keys]
+    named = [found[0] if len(found) == 1 else key for key, found in zip(keys, within, strict=True)]
+    return f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
+
+
+def _warned_of(now: Spec, then: Spec) -> Iterator[str]:
+    """What reading the spec warns of only with the change, such as a restart that is then assumed."""
+    known = {(problem.key, problem.message) for problem in now.warnings}
+    for problem in then.warnings:
+        if (problem.key, problem.message) not in known:
+            yield f"mind that then {f'{problem.key}: ' if problem.key else ''}{problem.message}"
 
 
 def _is_given(key: str, values: Iterable[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ckptplan.errors import printable
 from ckptplan.plan.levers.record import Levers
+from ckptplan.plan.levers.wording import gain
 from ckptplan.plan.record import TIERS
 from ckptplan.render.lever_sheet import elasticity_sheet, has_worth, overlap_sheet, ranking_sheet, saved_alike, signed
 from ckptplan.render.marking import bullets, heading, sentences
@@ -72,6 +73,12 @@ def under_the_table(made: Levers) -> list[str]:
             "ranked by worth: the points that the run as it is would have to gain to take as few GPU-hours; below 0 a "
             "lever costs more than it saves"
         )
+    found += [
+        f"beside the table, to first order: {gain(one.beside)} by acting on warnings of failures "
+        f"({printable(one.title)})"
+        for one in made.levers
+        if one.beside is not None
+    ]
     way = saved_alike(made)
     if way is not None:
         by = "to several tiers" if way == TIERS else f"by {printable(way)}"
@@ -102,8 +109,9 @@ def together(made: Levers) -> str:
         return f"{text}:"
     total = sum(one.gained for one in made.levers if one.key in made.together)
     number = len(made.together)
-    left = sum(one.gained > 0.0 and one.key not in made.together for one in made.levers)
-    all_of_them = f"All {number} that gain" if not left else f"The {number} that save GPU-hours and can be combined,"
+    left = sum(max(one.gained, one.worth) > 0.0 and one.key not in made.together for one in made.levers)
+    some = f"The {number} that gain points, save GPU-hours and can be combined,"
+    all_of_them = some if left else f"All {number} that gain"
     return f"{all_of_them} together: {signed(made.all_together)} points, their sum {signed(total)}. {text}:"
 
 

@@ -47,6 +47,11 @@ def lever() -> dict[str, Any]:
             "gpus": COUNT,
             "wall_s_saved": {**MAYBE, "description": "of the run [s]"},
             "in_hand": {**FLAG, "description": "one can set about it; fewer failures are what many repairs come to"},
+            "beside": {
+                **MAYBE,
+                "description": "goodput that acting on a failure predictor gains to first order; neither in gained nor "
+                "in worth",
+            },
             "behind": {
                 **or_null(TEXT),
                 "description": "of the one to do first: what nobody can simply do, and gains more",

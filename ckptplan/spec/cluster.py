@@ -106,23 +106,25 @@ def _solve(record: Record, gpus: int, axes: dict[str, int], *, hsdp: bool) -> di
         product = rest * axes[follower]
         if product != gpus:
             message = f"{written} = {product:,} GPUs, but cluster.gpus is {gpus:,}"
-            better = (
-                f"write {follower}: {gpus // rest:,}".replace(",", "_") if gpus % rest == 0 else _nearest(gpus, rest)
-            )
+            better = f"write {follower}: {gpus // rest:,}".replace(",", "_")
+            better = better if gpus % rest == 0 else _nearest(record, gpus, rest)
             record.fields.fault("cluster.layout", message, f"{better}, or leave {follower} out: it follows")
             return None
     elif gpus % rest:
         message = f"{gpus:,} GPUs do not divide by {written} = {rest:,}"
-        record.fields.fault("cluster.layout", message, _nearest(gpus, rest))
+        record.fields.fault("cluster.layout", message, _nearest(record, gpus, rest))
         return None
     axes[follower] = gpus // rest
     return axes
 
 
-def _nearest(gpus: int, rest: int) -> str:
+def _nearest(record: Record, gpus: int, rest: int) -> str:
+    """The sizes next to it; of a spec that has another size, ``scale`` plans any number of GPUs."""
     below = gpus // rest * rest
     sizes = f"{below} or {below + rest}" if below else f"{rest}"
-    return f"write gpus: {sizes} (multiples of {rest}), or other axes; ckptplan scale --gpus {gpus} lets some be idle"
+    text = f"write gpus: {sizes} (multiples of {rest}), or other axes"
+    overridden = record.origin("cluster.gpus").startswith(("--set", "environment"))
+    return f"{text}; without it, ckptplan scale --gpus {gpus} lets some be idle" if overridden else text
 
 
 def _saved_axes(record: Record, gpus: int) -> dict[str, int]:

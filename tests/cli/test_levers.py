@@ -221,7 +221,16 @@ def test_several_keys_with_brackets_quotes_and_apostrophes(tell: Tell) -> None:
             "name Llama 3 405B pre-training on 16,384 H100 to zzz; no goodput depends on name",
         ),
         ("restart.total=10 min", "restart.total=10 min", "no change: restart.total is so already"),
-        ("restart=", "restart=", "no change: restart is so already (restart.total: 10 min, assumed)"),
+        (
+            "restart=",
+            "restart=",
+            "no change: restart.total is so already; mind that then restart: left out: 10 min are assumed",
+        ),
+        (
+            "save[1].training_speed_while_flushing=100 %",
+            "save[1].training_speed_while_flushing=100 %",
+            "no change: save[1].training_speed_while_flushing is so already",
+        ),
     ],
 )
 def test_every_value_is_said_before_and_after(tell: Tell, change: str, title: str, text: str) -> None:
@@ -399,3 +408,77 @@ def test_gpus_that_do_not_fill_the_layout_are_refused_with_those_that_do(tell: T
     assert ran.code == 1
     assert "write gpus: 896 or 1024 (multiples of 128)" in ran.err
     assert "ckptplan scale --gpus 1000" in ran.err
+
+
+def test_sizes_that_do_not_fill_the_layout_are_named_with_set_too(tell: Tell) -> None:
+    """``optimize --set`` names the same sizes and ``scale``; a spec that has such a size itself cannot be scaled."""
+    ran = tell("optimize", "llama3-405b", "--set", "cluster.gpus=1000")
+    assert "write gpus: 896 or 1024 (multiples of 128)" in ran.err
+    assert "ckptplan scale --gpus 1000" in ran.err
+    assert tell("scale", "llama3-405b", "--gpus", "1000").code == 0
+    given = Path("configs/llama3-405b.yaml").read_text(encoding="utf-8").replace("gpus: 16384 ", "gpus: 1000 ")
+    own = ckptplan("optimize", "-", stdin=given.encode())
+    assert "write gpus: 896 or 1024 (multiples of 128)" in own.err
+    assert "ckptplan scale" not in own.err
+
+
+def test_the_hint_beside_quiet_holds_for_every_size(tell: Tell) -> None:
+    """``--gpus`` beside ``--quiet`` is refused with a hint that a size which fills no whole replica can follow too."""
+    ran = tell("optimize", "llama3-405b", "--gpus", "1000", "-q")
+    assert (ran.code, ran.out) == (2, "")
+    assert "ckptplan scale --gpus N" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("save=", "save: the value '' where a list belongs"),
+        ("failures=", "failures: no source of the failure rate"),
+        ("training=", "training.duration: gives the amount of work"),
+        ("cluster=", "cluster.gpus: missing"),
+        ("model=", "model.parameters: missing"),
+        ("storage=", "flush is not given, and no write bandwidth gives it"),
+        ("prediction=", "prediction.recall: missing"),
+        ("spares=", "spares.nodes: missing"),
+    ],
+)
+def test_a_group_that_cannot_be_left_out_is_refused(tell: Tell, change: str, said: str) -> None:
+    """Under the name of its option, with what is missing."""
+    ran = tell("levers", "llama3-405b", "--change", change)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"--change {change}: ")
+    assert said in ran.err
+
+
+@pytest.mark.parametrize(
+    ("spec", "change", "text"),
+    [
+        ("spectrum-16384", "retention=", "no change: retention is so already"),
+        ("rsc-1", "storage=", "no change: storage is so already"),
+        (
+            "rsc-1",
+            "restart=",
+            "restart.total 300 s to 10 min, assumed; mind that then restart: left out: 10 min are assumed",
+        ),
+    ],
+)
+def test_a_group_of_defaults_says_what_it_changes(tell: Tell, spec: str, change: str, text: str) -> None:
+    """A default that is in force already is no change, whatever its last bit; one that is assumed then is warned of."""
+    ran = tell("levers", spec, "--change", change, "-f", "json")
+    (own,) = [one for one in json.loads(ran.out)["levers"] if one["own"]]
+    assert own["change"] == text
+
+
+def test_warnings_are_those_of_the_run_as_it_is(tell: Tell) -> None:
+    """What a lever that is pulled makes worth a warning stands with it; stderr has nothing of it."""
+    for spec in ("tinyllama-16", "palm-540b", "gpt3-10k"):
+        ran = tell("levers", spec)
+        assert ran.err == ""
+    ran = tell("levers", "palm-540b", "-f", "json")
+    document = json.loads(ran.out)
+    assert document["warnings"] == []
+    minded = {
+        one["key"]: [note for note in one["notes"] if note.startswith("mind that then ")] for one in document["levers"]
+    }
+    assert len(minded["asynchronous"]) == 1
+    assert "the flush of" in minded["asynchronous"][0]

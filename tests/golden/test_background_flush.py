@@ -83,7 +83,7 @@ def test_step_times_in_a_spec_give_the_same_plan() -> None:
 
 
 def test_a_slow_down_that_is_left_out_makes_a_save_look_free() -> None:
-    """704 GPUs, the flush taken not to slow training: every 719 s, where the steps measured during saves say 2,498 s."""
+    """704 GPUs, the flush taken not to slow training: every 719 s, where the steps that were measured say 2,498 s."""
     free = "save[0]={name: as if free, mode: asynchronous, stall: 1 s, flush: 61.7 s, training_speed_while_flushing: 1}"
     best = plan(load("marin-704", sets=[free]).scenario, methods=["exact"]).optima()[0]
     assert best.interval_s == pytest.approx(719.3, abs=0.05)

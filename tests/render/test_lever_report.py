@@ -91,7 +91,7 @@ def test_the_key_of_the_rank_is_a_column_where_it_is_not_the_points() -> None:
     assert row.split()[4:6] == [signed(one.gained), signed(one.worth)]
     assert signed(one.worth).startswith("-")
     assert "ranked by worth: " in text
-    assert "The 5 that save GPU-hours and can be combined, together: " in text
+    assert "The 5 that gain points, save GPU-hours and can be combined, together: " in text
     assert "  worth  " not in report(levers_of("llama3-405b"), Screen())
 
 

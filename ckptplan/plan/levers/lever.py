@@ -28,4 +28,5 @@ class Lever(NamedTuple):
     gpus: int = 0  # of the job under the change
     wall_s_saved: float | None = None
     in_hand: bool = True  # one can set about it; fewer failures are what many repairs come to
+    beside: float | None = None  # goodput that a predictor gains to first order, beside the table and not ranked
     behind: str | None = None  # of the one to do first: what would gain more, and is in nobody's hand

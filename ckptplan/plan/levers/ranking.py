@@ -166,8 +166,9 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
         longer=work_of(now.scenario, change.scenario, one.told).ratio,
     )
     notes = (*change.notes, *_of_cost(lever), *notes_of_rounding(lever, change.scenario.training.step_time_s))
-    notes = (*notes, *_of_work(one, now.scenario, lever.wall_s_saved), *_of_predictor(found, now))
-    return lever._replace(notes=(*notes, *_new_warnings(found, now)))
+    notes = (*notes, *_of_work(one, now.scenario, lever.wall_s_saved))
+    lever = lever._replace(beside=_of_predictor(found, now))
+    return lever._replace(notes=(*notes, *_told_of_predictor(lever), *new_warnings(found, now)))
 
 
 def _of_cost(lever: Lever) -> Iterator[str]:
@@ -180,7 +181,8 @@ def notes_of_rounding(lever: Lever, step_s: float | None) -> Iterator[str]:
     """Where whole steps take a gain away: steps are long, or the pattern of tiers, or recorded gaps, fall between."""
     if lever.gained < -_ROUNDING <= lever.gained_before_steps and step_s is not None:
         before, typed = gain(lever.gained_before_steps), gain(lever.gained)
-        yield f"{before} at the best interval, {typed} in whole steps of {format_time(step_s)}"
+        if before != typed:
+            yield f"{before} at the best interval, {typed} in whole steps of {format_time(step_s)}"
 
 
 def _of_work(one: _Under, before: Scenario, wall_s: float | None) -> Iterator[str]:
@@ -195,22 +197,45 @@ def _of_work(one: _Under, before: Scenario, wall_s: float | None) -> Iterator[st
     yield f"{gpus}ranked by GPU-hours for the same work, not by goodput: {words_of(before, after, one.told)}; {saved}"
 
 
-def _of_predictor(found: Outcome, now: Outcome) -> Iterator[str]:
-    """What a predictor is worth that only the changed run has: it is known to first order, beside every table."""
+def _of_predictor(found: Outcome, now: Outcome) -> float | None:
+    """The goodput that a predictor of the change gains, more than that of the run as it is; to first order."""
     if found.scenario.prediction == now.scenario.prediction:
-        return
+        return None
+    return _of_prediction(found) - _of_prediction(now)
+
+
+def _of_prediction(outcome: Outcome) -> float:
+    if outcome.scenario.prediction is None:
+        return 0.0
     from ckptplan.plan.spectrum.guards import prediction_facts
 
-    facts = prediction_facts(found.scenario, found.case)
-    if facts is not None:
-        worth = gain(facts.waste_without - facts.waste)
-        yield f"the predictor is worth {worth} to first order, which no table holds; optimize says when to trust it"
+    facts = prediction_facts(outcome.scenario, outcome.case)
+    return 0.0 if facts is None else facts.waste_without - facts.waste
 
 
-def _new_warnings(found: Outcome, now: Outcome) -> Iterator[str]:
-    """What a lever makes worth a warning, where a formula leaves its regime; it is none about the run as it is."""
+def _told_of_predictor(lever: Lever) -> Iterator[str]:
+    if lever.beside is not None:
+        yield (
+            f"acting on its warnings is worth {gain(lever.beside)} to first order, beside the table and not ranked; "
+            "optimize with it set says when to trust a warning"
+        )
+
+
+def new_warnings(found: Outcome, now: Outcome) -> Iterator[str]:
+    """What a lever makes worth a warning, where a formula leaves its regime; it is none about the run as it is.
+
+    A cause is said once, with how many more ways of saving it holds for. Ways that the run then does not use say
+    nothing, unless it saves to several tiers, each of which counts.
+    """
     known = {_without_numbers(text) for text in now.warnings}
-    yield from (f"mind that then {text}" for text in found.warnings if _without_numbers(text) not in known)
+    several: dict[str, list[str]] = {}
+    unused = [] if found.tiering else [save.name for save in found.scenario.saves if save.name != found.strategy]
+    for text in found.warnings:
+        if _without_numbers(text) not in known and not any(text.startswith(f"{name}: ") for name in unused):
+            several.setdefault(_without_numbers(text.partition(": ")[2] or text), []).append(text)
+    for texts in several.values():
+        more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
+        yield f"mind that then {texts[0]}{more}"
 
 
 def _without_numbers(text: str) -> str:

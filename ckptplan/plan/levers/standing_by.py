@@ -36,7 +36,8 @@ def nodes_standing_by(scenario: Scenario, swapped_s: float, negligible: float) -
         extra = scenario.cluster.gpus_per_node
         notes.append("one node is taken to stand by; where repairs are long it takes more: write spares and repair")
     if extra:
-        notes.append(f"the {extra:,} GPUs that stand by are paid for, and taken off the savings")
+        those = "the GPU that stands by is" if extra == 1 else f"the {extra:,} GPUs that stand by are"
+        notes.append(f"{those} paid for, and taken off the savings")
     return Change(changed, ", ".join(parts), tuple(notes), extra)
 
 

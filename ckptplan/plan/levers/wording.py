@@ -41,7 +41,7 @@ def _head(lever: Lever | None) -> str:
 def _most(lever: Lever) -> str:
     """A gain that is paid for with more GPU-hours than it saves is no gain."""
     cost = lever.gpu_hours_saved
-    return gain(lever.gained) if cost is None or cost >= 0.0 else worth_of(lever)
+    return _points(lever) if cost is None or cost >= 0.0 else worth_of(lever)
 
 
 def _with_more(text: str, lever: Lever) -> str:
@@ -70,8 +70,11 @@ def first_sentence(lever: Lever | None, goodput: float, work_s: float | None) ->
     if lever is None or not lever.in_hand or not lever.worth > WORTH_DOING:
         return do_first(lever)
     run = "" if work_s is None else f", over {format_time(work_s)} of work"
-    text = f"{_head(lever)}{run} ({lever.change}; goodput {100 * goodput:.2f} % to {100 * lever.goodput:.2f} %)"
-    return _with_more(text, lever)
+    before, after = f"{100 * goodput:.2f} %", f"{100 * lever.goodput:.2f} %"
+    moved = f"goodput stays {after}" if before == after else f"goodput {before} to {after}"
+    if lever.wall_s_saved is not None and lever.wall_s_saved < 0.0:
+        moved += f"; the run ends {format_time(-lever.wall_s_saved)} later"
+    return _with_more(f"{_head(lever)}{run} ({lever.change}; {moved})", lever)
 
 
 def gain(share: float) -> str:

@@ -15,8 +15,10 @@ from ckptplan.plan.levers import factors
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.outcome import outcome_of
 from ckptplan.plan.levers.own import Own
-from ckptplan.plan.levers.ranking import levers, notes_of_rounding
+from ckptplan.plan.levers.ranking import levers, new_warnings, notes_of_rounding
 from ckptplan.plan.levers.wording import WORTH_DOING
+from ckptplan.render.lever_report import report, together
+from ckptplan.render.screen import Screen
 from tests.plan.levers.shipped import ENTRIES, NAMES, lever, levers_of, pulled, scenario_of
 
 _OTHER_LAW = "failures.law={name: weibull, shape: 0.7}"
@@ -254,6 +256,7 @@ def test_a_faster_step_is_told_by_its_worth() -> None:
     worth = made.goodput * 5.0 / 4.0 - made.goodput
     assert made.levers[0].worth == pytest.approx(worth, rel=1e-3)
     assert made.first.startswith(f"Do first: faster step: worth {100 * worth:.1f} points, ")
+    assert f"goodput stays {100 * made.goodput:.2f} %" in made.first
 
 
 def test_a_predictor_says_its_worth_beside_the_points() -> None:
@@ -265,5 +268,71 @@ def test_a_predictor_says_its_worth_beside_the_points() -> None:
     assert guards is not None
     assert guards.prediction is not None
     points = 100.0 * (guards.prediction.waste_without - guards.prediction.waste)
-    notes = next(one.notes for one in made.levers if one.own)
-    assert any(f"the predictor is worth {points:+.2g} points to first order" in note for note in notes)
+    (own_one,) = (one for one in made.levers if one.own)
+    assert own_one.beside == pytest.approx(points / 100.0, rel=1e-12)
+    assert any(f"is worth {points:+.2g} points to first order, beside the table" in note for note in own_one.notes)
+    assert all(one.beside is None for one in made.levers if not one.own)
+    assert f"to first order: {points:+.2g} points by acting on warnings of failures (predictor)" in report(
+        made, Screen()
+    )
+
+
+def test_a_better_predictor_gains_what_the_one_at_hand_does_not() -> None:
+    """Of a run that acts on warnings already, only the difference counts; one that is left out then costs it."""
+    at_hand, better = (
+        load("llama3-405b", sets=[f"prediction={{recall: {recall}, precision: 0.5}}"], environment={}).scenario
+        for recall in (0.5, 0.9)
+    )
+    worths = []
+    for scenario in (at_hand, better):
+        guards = plan(scenario).guards
+        assert guards is not None
+        assert guards.prediction is not None
+        worths.append(guards.prediction.waste_without - guards.prediction.waste)
+    own = [Own("change 1", "predictor", "", ("prediction",), ("prediction.recall",))]
+    found = levers(at_hand, own=own, build=lambda _: better)
+    assert next(one.beside for one in found.levers if one.own) == pytest.approx(worths[1] - worths[0], rel=1e-9)
+    without = levers(better, own=own, build=lambda _: replace(better, prediction=None))
+    assert next(one.beside for one in without.levers if one.own) == pytest.approx(-worths[1], rel=1e-9)
+
+
+def test_what_many_ways_of_saving_are_minded_for_is_said_once() -> None:
+    """One line for a cause, with a count; ways that the run does not use under the lever say nothing."""
+    saves = ", ".join(f"{{name: s{number}, mode: sharded, stall: {60 + number} s}}" for number in range(5))
+    scenario = load("palm-540b", sets=[f"save=[{saves}]"], environment={}).scenario
+    (halved,) = (one for one in levers(scenario).levers if one.key == "stall")
+    assert [note for note in halved.notes if note.startswith("mind that then ")] == [
+        note for note in halved.notes if note.startswith("mind that then s0: ")
+    ]
+    outcome = outcome_of(scenario)
+    minded = outcome._replace(warnings=tuple(f"as said: {number} GPUs are few" for number in range(3)))
+    assert list(new_warnings(minded, outcome._replace(warnings=()))) == [
+        "mind that then as said: 0 GPUs are few (and 2 more like it)"
+    ]
+
+
+def test_a_change_that_ends_the_run_later_says_so_first() -> None:
+    """Half the GPUs take fewer GPU-hours for the same work and much longer: who reads one line must know both."""
+    own = [Own("change 1", "half", "cluster.gpus 16,384 to 8,192", ("cluster.gpus",), ("cluster.gpus",))]
+    changed = load("llama3-405b", sets=["cluster.gpus=8192"], environment={}).scenario
+    made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: changed)
+    assert made.levers[0].wall_s_saved is not None
+    assert made.levers[0].wall_s_saved < 0.0
+    assert made.first.startswith("Do first: half: ")
+    assert "; the run ends 54.6 d later)" in made.first
+
+
+def test_what_is_worth_most_and_not_pulled_with_the_others_is_not_called_all() -> None:
+    """A faster step gains GPU-hours and no points, so that the others are not all that gain."""
+    own = [Own("change 1", "faster step", "", ("training.step_time",), ("training.step_time",))]
+    changed = load("llama3-405b", sets=["training.step_time=4 s"], environment={}).scenario
+    made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: changed)
+    assert "change 1" not in made.together
+    assert f"The {len(made.together)} that gain points, save GPU-hours and can be combined" in together(made)
+    assert not [note for note in made.levers[0].notes if note.startswith("0 points at the best interval")]
+
+
+def test_one_gpu_that_stands_by_is_one() -> None:
+    """Nodes of one GPU: the note of what standing by costs counts it in the singular."""
+    (spares,) = (one for one in levers_of("spot-24").levers if one.key == "spares")
+    assert "the GPU that stands by is paid for, and taken off the savings" in spares.notes

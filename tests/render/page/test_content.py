@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ckptplan.load import load
@@ -124,6 +126,21 @@ def test_points_of_the_curve_hold_the_flat_region() -> None:
     best = max(float(row[2]) for row in table.rows if row[2] != "-")
     assert abs(best - 100 * made.plan.best.goodput_exact) < 0.1
     assert len(table.rows) == 13
+
+
+def test_guards_of_a_single_tier_say_so_beside_classes_of_all_tiers() -> None:
+    """A slow node takes another share in the table than in the sentence below it: both say of which way they are."""
+    made = _made("spectrum-16384")
+    classes, title, guards = _blocks(page(made), "classes")
+    assert "with tiers" in classes.caption
+    assert title.text == "What guards the run, with file system alone:"
+    slow = next(row for row in classes.rows if row[0] == "slow node")
+    told = next(text for text in guards.items if text.startswith("slow node: finding and evicting takes "))
+    assert not told.startswith(f"slow node: finding and evicting takes {slow[-1]} %")
+    assert any(f"goodput {100 * made.plan.best.goodput_typed:.2f} %" in text for text in guards.items)
+    alone = plan(replace(made.scenario, strategies=("file system alone",)), whole_run=False)
+    _, title, _ = _blocks(page(made._replace(plan=alone)), "classes")
+    assert title.text == "What guards the run:"
 
 
 def test_the_row_of_the_plan_is_stressed_beside_given_ones() -> None:

@@ -168,7 +168,9 @@ def _lever(one: _Under, now: Outcome, price: float | None) -> Lever:
     notes = (*change.notes, *_of_cost(lever), *notes_of_rounding(lever, change.scenario.training.step_time_s))
     notes = (*notes, *_of_work(one, now.scenario, lever.wall_s_saved))
     lever = lever._replace(beside=_of_predictor(found, now))
-    return lever._replace(notes=(*notes, *_told_of_predictor(lever), *new_warnings(found, now)))
+    return lever._replace(
+        notes=(*notes, *_told_of_predictor(lever), *new_warnings(found, now, is_halved=one.key == "stall"))
+    )
 
 
 def _of_cost(lever: Lever) -> Iterator[str]:
@@ -221,17 +223,21 @@ def _told_of_predictor(lever: Lever) -> Iterator[str]:
         )
 
 
-def new_warnings(found: Outcome, now: Outcome) -> Iterator[str]:
+def new_warnings(found: Outcome, now: Outcome, *, is_halved: bool = False) -> Iterator[str]:
     """What a lever makes worth a warning, where a formula leaves its regime; it is none about the run as it is.
 
     A cause is said once, with how many more ways of saving it holds for. Ways that the run then does not use say
-    nothing, unless it saves to several tiers, each of which counts.
+    nothing, unless it saves to several tiers, each of which counts. A stall that the catalogue has halved is shorter
+    than the bandwidths allow as a matter of course: the lever names what must be true for it, and the user gave none.
     """
     known = {_without_numbers(text) for text in now.warnings}
     several: dict[str, list[str]] = {}
+    of_halving = {f"{found.strategy}: {note}" for note in found.case.save.notes} if is_halved else set()
     unused = [] if found.tiering else [save.name for save in found.scenario.saves if save.name != found.strategy]
     for text in found.warnings:
-        if _without_numbers(text) not in known and not any(text.startswith(f"{name}: ") for name in unused):
+        if _without_numbers(text) in known or text in of_halving:
+            continue
+        if not any(text.startswith(f"{name}: ") for name in unused):
             several.setdefault(_without_numbers(text.partition(": ")[2] or text), []).append(text)
     for texts in several.values():
         more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""

@@ -298,15 +298,16 @@ def test_a_better_predictor_gains_what_the_one_at_hand_does_not() -> None:
 
 def test_what_many_ways_of_saving_are_minded_for_is_said_once() -> None:
     """One line for a cause, with a count; ways that the run does not use under the lever say nothing."""
-    saves = ", ".join(f"{{name: s{number}, mode: sharded, stall: {60 + number} s}}" for number in range(5))
-    scenario = load("palm-540b", sets=[f"save=[{saves}]"], environment={}).scenario
-    (halved,) = (one for one in levers(scenario).levers if one.key == "stall")
-    assert [note for note in halved.notes if note.startswith("mind that then ")] == [
-        note for note in halved.notes if note.startswith("mind that then s0: ")
-    ]
+    saves = ", ".join(f"{{name: s{number}, mode: sharded, stall: {70 + number} s}}" for number in range(5))
+    short = saves.replace("stall: 7", "stall: 3")
+    scenario, shorter = (load("palm-540b", sets=[f"save=[{one}]"], environment={}).scenario for one in (saves, short))
+    made = levers(scenario, own=[Own("change 1", "own", "", ("save",), ("save",))], build=lambda _: shorter)
+    (own,) = (one for one in made.levers if one.own)
+    (minded,) = (note for note in own.notes if note.startswith("mind that then "))
+    assert minded.startswith("mind that then s0: the given stall of 30 s is shorter than ")
     outcome = outcome_of(scenario)
-    minded = outcome._replace(warnings=tuple(f"as said: {number} GPUs are few" for number in range(3)))
-    assert list(new_warnings(minded, outcome._replace(warnings=()))) == [
+    said = outcome._replace(warnings=tuple(f"as said: {number} GPUs are few" for number in range(3)))
+    assert list(new_warnings(said, outcome._replace(warnings=()))) == [
         "mind that then as said: 0 GPUs are few (and 2 more like it)"
     ]
 
@@ -336,3 +337,10 @@ def test_one_gpu_that_stands_by_is_one() -> None:
     """Nodes of one GPU: the note of what standing by costs counts it in the singular."""
     (spares,) = (one for one in levers_of("spot-24").levers if one.key == "spares")
     assert "the GPU that stands by is paid for, and taken off the savings" in spares.notes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stall_that_the_catalogue_halves_is_not_doubted(name: str) -> None:
+    """No given time of the user is short: the lever says itself that bytes or bandwidth must change for it."""
+    for one in levers_of(name).levers:
+        assert not [note for note in one.notes if "the given stall" in note]

@@ -44,6 +44,12 @@ def class_title(plan: Plan) -> str:
     return f"What each class of failures takes, with {way} (shares of wall time):"
 
 
+def guards_title(plan: Plan) -> str:
+    """Of which way of saving the guards are: the table above is of all tiers where these are best."""
+    alone = f", with {printable(plan.best.strategy)}" if plan.tiers_are_best else ""
+    return f"What guards the run{alone}"
+
+
 def guards(plan: Plan) -> list[str]:
     """A sentence for each guard that the spec speaks of."""
     return [] if plan.guards is None else list(_guards(plan.guards))

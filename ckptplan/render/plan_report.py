@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ckptplan.errors import printable
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.bars import loss_bars
-from ckptplan.render.class_report import class_sheet, class_title, guards
-from ckptplan.render.marking import bullets, heading, notes, sentences
+from ckptplan.render.class_report import class_sheet, class_title, guards, guards_title
+from ckptplan.render.marking import bullets, escaped, heading, notes, sentences
 from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.plan_sheet import reading_sheet
 from ckptplan.render.run_report import how_sure, to_the_end, unequal, verified
@@ -35,7 +35,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
         loss_bars(plan, screen),
         *_table(tier_sheet(plan), tier_title(), screen),
         *_table(class_sheet(plan), class_title(plan), screen),
-        screen.bullets("What guards the run", guards(plan)),
+        screen.bullets(guards_title(plan), guards(plan)),
         screen.bullets("To the end of the run", to_the_end(plan)),
         screen.bullets("How sure this is", how_sure(plan)),
         screen.bullets("What unequal intervals would gain", unequal(plan)),
@@ -59,7 +59,7 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
         if more is not None:
             parts += [*sentences([title]), to_markdown(more)]
     titled = (
-        ("What guards the run", guards(plan)),
+        (guards_title(plan), guards(plan)),
         ("Which way of saving", ways(plan)),
         ("By simulation", verified(plan)),
         ("To the end of the run", to_the_end(plan)),
@@ -70,7 +70,7 @@ def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     )
     for title, texts in titled:
         if texts:
-            parts.append(f"{title}:\n\n{bullets(texts)}")
+            parts.append(f"{escaped(title)}:\n\n{bullets(texts)}")
     parts += sentences(first_lever(plan))
     return "\n".join(parts)
 

@@ -20,7 +20,7 @@ _COLUMNS = (
     Column("flush_s", "drain", seconds),
     Column("load_s", "load", format_time),
     Column("catches", "failures %", hundredths),
-    Column("gain", "worth %", hundredths),
+    Column("gain", "points", hundredths),
     Column("fits", "room for", whole),
     Column("why", "note", plain, right=False),
 )
@@ -43,8 +43,8 @@ def tier_sheet(plan: Plan) -> Sheet | None:
 def tier_title() -> str:
     """What the table of tiers shows."""
     return (
-        "Saves to several tiers (every: slots from one save of a tier or a higher one to the next; worth: points of "
-        "goodput against the best plan without it):"
+        "Saves to several tiers (every: slots from one save of a tier or a higher one to the next; points: of "
+        "goodput, against the best plan without it):"
     )
 
 

@@ -161,9 +161,7 @@ def classes(plan: Plan) -> Iterator[Block]:
         yield table(sheet, class_report.class_title(plan).rstrip(":"))
     guards = class_report.guards(plan)
     if guards:
-        # The table above is of all tiers where these are best, and the guards are of a single one: numbers that differ.
-        alone = f", with {printable(plan.best.strategy)}" if plan.tiers_are_best else ""
-        yield Text(f"What guards the run{alone}:")
+        yield Text(f"{class_report.guards_title(plan)}:")
         yield Points(tuple(guards))
 
 

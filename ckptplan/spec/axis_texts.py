@@ -20,6 +20,7 @@ _DIMENSIONS: Mapping[str, Dimension] = {
 _SI = {"time": "s", "size": "B", "rate": "B/s", "power": "W"}
 _TYPED_DIGITS = 12  # of what was typed: more than anybody types
 _FEWEST, _MOST = 3, 17  # digits of a value between two that were typed
+_FAR = 1e6  # in one unit no one reads larger numbers
 _LONG, _OF_COUNTS = 1e7, 4  # a count from here on has an exponent, and so many digits, if that says enough
 
 
@@ -82,6 +83,9 @@ class AxisTexts(Sequence[str]):
 
 def _texts(written: Mapping[float | int, str | None], units: Sequence[str], form: str) -> tuple[str, ...]:
     unit = _unit_of(list(written), units, form)
+    several = form in _DIMENSIONS and len(units) > 1 and all(written.values())
+    if several and max(written, default=0.0) >= _FAR * unit.factor:
+        return tuple(_as_typed(value, str(name), form) for value, name in written.items())
     typed = {name for name in units if _sized(name, form) == unit.factor}
     amounts = [value / unit.factor if unit.factor != 1.0 else value for value in written]
     exact = [name in typed for name in written.values()]
@@ -93,6 +97,11 @@ def _texts(written: Mapping[float | int, str | None], units: Sequence[str], form
     else:
         found = [f"{amount:,.17g}" for amount in amounts]
     return tuple(f"{text} {unit.name}" for text in found) if unit.name else tuple(found)
+
+
+def _as_typed(value: float | int, name: str, form: str) -> str:
+    """A value in the unit that was typed with it."""
+    return f"{_number(value / (_sized(name, form) or 1.0), _TYPED_DIGITS, form)} {name}"
 
 
 def _unit_of(values: Sequence[float | int], units: Sequence[str], form: str) -> Unit:

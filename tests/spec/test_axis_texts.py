@@ -27,3 +27,11 @@ def test_they_are_those_of_a_tuple() -> None:
     copy = pickle.loads(pickle.dumps(found))  # noqa: S301 - made here
     assert type(copy) is tuple
     assert copy == wanted
+
+
+def test_values_far_apart_keep_the_units_they_were_typed_with() -> None:
+    """A second and a thousand days have no unit in common that anybody reads; a minute and two hours have."""
+    far = AxisTexts({1.0: "s", 3600.0: "h", 86_400_000.0: "d"}, ("s", "h", "d"), "time")
+    assert list(far) == ["1 s", "1 h", "1,000 d"]
+    assert list(AxisTexts({60.0: "min", 7200.0: "h"}, ("min", "h"), "time")) == ["1 min", "120 min"]
+    assert list(AxisTexts({1.0: "s", 2.0: None, 3.6e6: "h"}, ("s", "h"), "time")) == ["1 s", "2 s", "3,600,000 s"]

@@ -81,7 +81,7 @@ def scales(text: str | None) -> list[int]:
         if not 1 <= count <= _MOST_GPUS:
             raise UsageError(
                 f"--gpus {text}: {part.strip()!r} is not a number of GPUs",
-                hint="write for example 1024,16384",
+                hint=f"write digits only, at most {_MOST_GPUS:,}, for example 1024,16384",
             )
         found.append(count)
     return found

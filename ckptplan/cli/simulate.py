@@ -147,7 +147,8 @@ def _refuse_what_would_be_ignored(
         )
     if one_run_drawn:
         raise UsageError(
-            "--plot draws the distribution of several runs, and there is one", hint="raise --runs, or add --resample"
+            "--plot draws the distribution of several runs, and there is one",
+            hint="raise --runs; with --replay, add --resample",
         )
 
 

@@ -37,6 +37,10 @@ def exposure_of_nodes(record: FailureRecord, outages: Outages, counting: Countin
     of_a_node = outages.unit >= 0
     if not np.all(of_a_node):
         missing = int(np.count_nonzero(~of_a_node))
+        if missing == len(of_a_node):
+            raise InputError(
+                f"{record.file}: none of {missing:,} outages names a node", hint="count them with --per job"
+            )
         facts += (f"{missing:,} outages name no node and are not counted per node; --per job counts them",)
         outages = outages.only(of_a_node)
     outcomes = counted_outcomes(outages, counting)

@@ -133,18 +133,24 @@ def _optima(records: Sequence[Record]) -> Iterator[Record]:
     yield from found.values()
 
 
+def _rows(scenario: Scenario) -> str:
+    """The rows of a table that hold where first order does not."""
+    return "exact" if scenario.failures.law.name is LawName.EXPONENTIAL else "renewal"
+
+
 def _large_terms(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:
+    rows = _rows(scenario)
     for row in _optima(records):
         at = _at(scenario, row.gpus)
         if row.effective_stall_s > _STALL_IS_LARGE * row.mtbf_s:
             yield (
                 f"{row.strategy}{at}: one save costs {format_time(row.effective_stall_s)} of an MTBF of "
-                f"{format_time(row.mtbf_s)}; use the exact rows, and shorten the save first"
+                f"{format_time(row.mtbf_s)}; use the {rows} rows, and shorten the save first"
             )
         if row.restart_total_s > _RESTART_IS_LARGE * row.mtbf_s:
             yield (
                 f"a restart of {format_time(row.restart_total_s)} is "
-                f"{format_share(row.restart_total_s / row.mtbf_s, 'the MTBF')}{at}; use the exact rows, and shorten "
+                f"{format_share(row.restart_total_s / row.mtbf_s, 'the MTBF')}{at}; use the {rows} rows, and shorten "
                 "the restart first: no interval wins it back"
             )
 

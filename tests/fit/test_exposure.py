@@ -177,6 +177,12 @@ def test_outages_that_name_no_node_are_not_counted_per_node():
     assert exposure(record, Counting(per=Per.JOB)).failures == 2
 
 
+def test_outages_of_which_none_names_a_node_are_refused_per_node():
+    """They would be no failures in all the time that the nodes were up, which is as false as a number can be."""
+    with pytest.raises(InputError, match="none of 2 outages names a node"):
+        exposure(_outages((-1, 100.0, 200.0, _F), (-1, 300.0, 400.0, _F), units=2), Counting(per=Per.NODE))
+
+
 def test_times_without_a_calendar_show_a_trend_only_in_their_order():
     """Gaps follow each other; a sample of parts does not."""
     gaps = Lifetimes(np.array([10.0, 30.0]), np.array([True, True]))

@@ -8,6 +8,7 @@ import pytest
 
 from ckptplan.cost.scenario import Cluster, Layout, Mode, Model, Restart, Save, Shard, Storage, Strike, Training
 from ckptplan.cost.state import addition, compose, ledger
+from ckptplan.load import load
 from ckptplan.plan import plan
 from tests.plan.test_plan import scenario
 
@@ -101,3 +102,11 @@ def test_a_save_that_fills_its_interval_is_the_reason() -> None:
     made = plan(scenario(saves=(Save("slow", Mode.SHARDED, 300.0),)), intervals_s=[300.0])
     given = next(r for r in made.records if r.given and r.method == "young")
     assert "each save is 100 % of the interval" in given.status
+
+
+def test_rows_that_hold_are_those_of_the_law() -> None:
+    """Where failures are not exponential, the exact rows are as wrong as first order, and the renewal rows hold."""
+    sets = ["failures.mtbf=30 min", "failures.law={name: weibull, shape: 0.6}"]
+    warnings = plan(load("llama3-405b", sets=sets, environment={}).scenario).warnings
+    assert said("use the renewal rows, and shorten the restart first", warnings)
+    assert not said("exact rows", warnings)

@@ -175,8 +175,7 @@ def _row(plan: Plan, record: Record) -> _Row:
         label = f"  at {quantity(record.gpus, 'GPU')}"
     shares = tuple(float(getattr(record, part.key)) for part in PARTS)
     goodput = 0.0 if record.goodput is None else record.goodput
-    best = plan.makes_progress and (record.strategy == TIERS if plan.tiers_are_best else record is plan.best)
-    return _Row(label, shares, goodput, best and not record.given)
+    return _Row(label, shares, goodput, plan.is_best(record))
 
 
 def _title(parts: Sequence[Part], most: float, screen: Screen, *, full: bool) -> str:

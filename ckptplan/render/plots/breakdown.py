@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.plan.record import Plan, Record
-from ckptplan.render.bars import basis, recommended_rows
+from ckptplan.render.bars import PARTS, basis, recommended_rows
 from ckptplan.render.numbers import hundredths, percent
 from ckptplan.render.plots.given import names_of
 from ckptplan.render.plots.lettering import height, lettered, shortened, width
@@ -19,15 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FIELDS = MappingProxyType(
-    {
-        "save": "save_fraction",
-        "rework": "rework_fraction",
-        "restart": "restart_fraction",
-        "slow": "slow_fraction",
-        "waiting": "waiting_fraction",
-    }
-)
+_FIELDS = MappingProxyType({part.name: part.key for part in PARTS})
 _USEFUL = "useful"
 _WIDEN = 1.04  # of the axis beyond the longest bar
 _OFTEN_ZERO = ("slow", "waiting")

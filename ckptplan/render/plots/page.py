@@ -19,6 +19,7 @@ LEFT, RIGHT = 0.78, 0.2  # of axes: room for the numbers of the vertical axis [i
 _KEY = 0.3  # of a legend: the sample before its text [inch]
 ROOM = PAGE - 2.0 * EDGE - _KEY  # for the text of a legend [inch]
 _HOLLOW = {"^": 14.0, "D": 8.5}  # sizes [pt]
+_POINTED = {"*": 11.0, "P": 8.5}  # those that have little area for their size [pt]
 _SPARE = 0.04  # beyond the last label of a horizontal axis [inch]
 _APART = 0.22  # between entries of a legend [inch]
 
@@ -202,7 +203,7 @@ def marker(theme: Theme, look: Look, x: Sequence[float], y: Sequence[float], *, 
         y,
         linestyle="none",
         marker=look.marker,
-        markersize=_HOLLOW[look.marker] if hollow else 7.0,
+        markersize=_HOLLOW[look.marker] if hollow else _POINTED.get(look.marker, 7.0),
         markerfacecolor="none" if hollow else look.colour,
         markeredgecolor=look.colour if hollow else theme.background,
         markeredgewidth=1.3 if hollow else 0.8,

@@ -22,6 +22,7 @@ from ckptplan.render.plots.page import (
     Rect,
     axes,
     figure_of,
+    footnotes,
     heading,
     legend,
     marker,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _HIGH, _BELOW, _BETWEEN = 2.0, 0.5, 0.4  # of the two axes, under the lower one, and between them [inch]
 _WIDEN = 1.15  # of the horizontal axis beyond its values
+_APART = 0.1  # between two marks of a line, which would hide it if they touched [inch]
 
 
 def scale_figure(scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme) -> Figure:
@@ -53,6 +55,7 @@ def scale_figure(scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme) -> 
         legend(theme, marks),
         space(0.05),
         _axes(scaling, drawn, theme),
+        footnotes(theme, _notes(scaling)),
     ]
     return figure_of(theme, blocks, f"{lettered(scaling.name)}: {title}", words(scaling))
 
@@ -82,13 +85,43 @@ def words(scaling: Scaling) -> str:
         f"{percent(scaling.planned(name).goodput)}, {whole(scaling.planned(name).useful_gpus)} useful GPUs."
         for name in scaling.strategies
     ]
-    return " ".join([*texts, *(f"{_name(scaling, name)}." for name in scaling.strategies)])
+    return " ".join([*texts, *(f"{_name(scaling, name)}." for name in scaling.strategies), *_notes(scaling)])
+
+
+def _notes(scaling: Scaling) -> list[str]:
+    """What the lines and marks leave out."""
+    found, listed, marked = [], {record.gpus for record in scaling.records}, _marked(scaling)
+    if scaling.batch is not None:
+        batch = whole(scaling.batch.global_batch)
+        found.append(
+            f"Between sizes that divide the global batch of {batch} evenly the lines are straight; what lies there "
+            "does less, as replicas wait for the busiest one."
+        )
+    if len(marked) < len(listed):
+        found.append(f"Marks are {whole(len(marked))} of the {whole(len(listed))} sizes, as more would touch.")
+    return found
+
+
+def _marked(scaling: Scaling) -> set[int]:
+    """Sizes that have marks: as many of the table as are seen apart, the planned and the largest one above all."""
+    low, high = _span(scaling)
+    inch = math.log(high / low) / _inner(scaling)
+    listed = sorted({record.gpus for record in scaling.records})
+    kept: list[int] = []
+    for gpus in (scaling.gpus, listed[-1], *listed):
+        if gpus in listed and all(abs(math.log(gpus / one)) >= _APART * inch for one in kept):
+            kept.append(gpus)
+    return set(kept)
+
+
+def _inner(scaling: Scaling) -> float:
+    """How wide the axes are. [inch]."""
+    return PAGE - LEFT - right_of(beyond_counts(*_span(scaling), PAGE - LEFT - RIGHT))
 
 
 def _axes(scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme) -> Block:
     low, high = _span(scaling)
-    inner = PAGE - LEFT - RIGHT
-    inner = PAGE - LEFT - right_of(beyond_counts(low, high, inner))
+    inner = _inner(scaling)
     flags = list(_flags(scaling, theme))
     placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=True)
     caption = height(SMALL)
@@ -124,10 +157,10 @@ def _span(scaling: Scaling) -> tuple[float, float]:
 
 def _draw(axis_of: Axes, scaling: Scaling, drawn: Sequence[ScaleLine], theme: Theme, field: str) -> None:
     looks = _looks(scaling, theme)
-    highest = 0.0
+    highest, marked = 0.0, _marked(scaling)
     for peak, line in zip(scaling.peaks, drawn, strict=True):
         look, values = looks[peak.strategy], getattr(line, field)
-        listed = {record.gpus for record in scaling.records if record.strategy == peak.strategy}
+        listed = {r.gpus for r in scaling.records if r.strategy == peak.strategy and r.gpus in marked}
         axis_of.plot(
             line.gpus,
             values,
@@ -144,9 +177,7 @@ def _draw(axis_of: Axes, scaling: Scaling, drawn: Sequence[ScaleLine], theme: Th
             if turn is None or turn.gpus is None or value is None:
                 continue
             made = marker(theme, Look(look.colour, marker=sign), [turn.gpus], [value])
-            made.set(
-                markersize=11.0, zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{lettered(peak.strategy)}"
-            )
+            made.set(zorder=4.0, gid=f"{'peak' if sign == '*' else 'paying'}:{lettered(peak.strategy)}")
             axis_of.add_line(made)
         highest = max(highest, *(value for value in values if not math.isnan(value)))
     linear(axis_of, 0.0, 1.08 * highest or 1.0, in_percent if field == "goodput" else plain, vertical=True, most=5)

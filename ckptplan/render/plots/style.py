@@ -35,13 +35,16 @@ class Theme(NamedTuple):
     parts: MappingProxyType[str, Look]
 
     def look(self, number: int) -> Look:
-        """The look of a series by its number; after the last one they come again with another marker."""
+        """The look of a series by its number; after the last colour they come again with other dashes and markers."""
         found = self.series[number % len(self.series)]
-        return found._replace(marker=_MARKERS[number % len(_MARKERS)])
+        return found._replace(dash=_DASHES[number % len(_DASHES)], marker=_MARKERS[number % len(_MARKERS)])
 
 
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 1.4)), (0, (7, 2, 1.2, 2)), (0, (3, 1.2)), (0, (9, 3)))
+_MARKERS = ("o", "s", "^", "D", "v", "X", "<", ">", "d", "p")  # a star and a plus are those of turning points
+_DASHES: tuple[Any, ...] = (
+    *("-", (0, (5, 2)), (0, (1.2, 1.4)), (0, (7, 2, 1.2, 2)), (0, (3, 1.2)), (0, (9, 3))),
+    *((0, (3, 1, 1, 1)), (0, (1, 3)), (0, (2.5, 2.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (6, 1)), (0, (5, 1, 2, 1))),
+)
 
 # Okabe and Ito (2008), "Color universal design"; the light ones are darkened where they would vanish on white.
 _ON_LIGHT = ("#0072B2", "#C24A00", "#00795A", "#A8508A", "#3D3D3D", "#8A6100")
@@ -49,7 +52,7 @@ _ON_DARK = ("#56B4E9", "#F0A030", "#2CC59B", "#E39BC4", "#F0E442", "#D0D0D0")
 
 
 def _series(colours: tuple[str, ...]) -> tuple[Look, ...]:
-    return tuple(Look(colour, dash) for colour, dash in zip(colours, _DASHES, strict=True))
+    return tuple(Look(colour, dash) for colour, dash in zip(colours, _DASHES, strict=False))
 
 
 def _parts(useful: str) -> MappingProxyType[str, Look]:

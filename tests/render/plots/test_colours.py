@@ -76,6 +76,14 @@ def test_no_two_series_have_one_dash_and_neighbours_differ_to_every_eye(theme: s
 
 
 @pytest.mark.parametrize("theme", THEMES)
+def test_twelve_series_have_twelve_dashes_and_no_mark_of_a_turn(theme: str) -> None:
+    """Where a colour comes again the dash is another; star and plus, which mark peaks and limits, are no series."""
+    looks = [THEMES[theme].look(number) for number in range(12)]
+    assert len({str(look.dash) for look in looks}) == 12
+    assert not {look.marker for look in looks} & {"*", "P"}
+
+
+@pytest.mark.parametrize("theme", THEMES)
 def test_parts_that_may_touch_differ_in_grey(theme: str) -> None:
     """Any two differ in hatch, or in luminance by a ratio of 1.5: parts of no length let others touch."""
     parts = THEMES[theme].parts

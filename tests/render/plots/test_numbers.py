@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ckptplan.load import load
+from ckptplan.plan.scale.lines import scale_lines
+from ckptplan.plan.scale.scaling import scaling
 from ckptplan.render.fit_sheet import fit_document
 from ckptplan.render.lever_document import lever_document
 from ckptplan.render.plan_document import plan_document
@@ -128,6 +131,31 @@ def test_lines_of_a_scaling_are_those_of_the_document(config: str) -> None:
         marks = figure.findobj(lambda artist, peak=peak: artist.get_gid() == f"peak:{peak['strategy']}")
         points = [(peak["peak"]["gpus"], peak["peak"][field]) for field in ("goodput", "useful_gpus")]
         assert [_point(mark) for mark in marks] == points
+
+
+def test_marks_of_many_sizes_do_not_touch_and_the_picture_says_how_many_there_are() -> None:
+    """Of 60 even sizes the planned and the largest one have marks; any two are a tenth of an inch apart."""
+    scenario = load("lab-64").scenario
+    made = scaling(scenario, gpus=range(8, 481, 8))
+    figure = scale_figure(made, scale_lines(scenario, made), LIGHT)
+    line = named(figure, f"goodput:{made.best}")
+    x = np.asarray(line.get_xdata())[line.get_markevery()]
+    assert {made.gpus, 480} <= set(x) < {record.gpus for record in made.records}
+    (pixels, _) = line.axes.transData.transform([(at, 0.5) for at in x]).T
+    assert np.diff(pixels).min() >= 0.1 * figure.dpi
+    listed = len({record.gpus for record in made.records})
+    assert f"Marks are {x.size} of the {listed} sizes, as more would touch." in [one.text for one in texts_of(figure)]
+
+
+def test_a_scaling_with_a_global_batch_says_where_its_lines_are_straight() -> None:
+    """And one without says nothing, as its lines bend."""
+    with_batch, without = (" ".join(_texts(name)) for name in ("spectrum-16384", "llama3-405b"))
+    assert "Between sizes that divide the global batch of 2,048 evenly the lines are straight" in with_batch
+    assert "straight" not in without
+
+
+def _texts(config: str) -> list[str]:
+    return [one.text for one in texts_of(scale_figure(*scaling_of(config), LIGHT))]
 
 
 def test_the_histogram_is_that_of_the_document() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from ckptplan.load import shipped_configs
 from tests.browser.cells import CONTRASTS, CUT_LETTERS, SCROLLED, TABLES, UNFOLD
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import Chromium, Tab
 from tests.browser.conftest import OPTIONS, Report, Shown
 from tests.cli.harness import ckptplan
 
@@ -112,6 +113,28 @@ def test_a_table_that_is_cut_says_that_it_goes_on(page: Shown, name: str) -> Non
     on_a_phone = tab.ask(SCROLLED)
     assert len(on_a_phone) > 5
     assert all(table["hint"] for table in (*scrolled, *on_a_phone))
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_picture_that_is_cut_shows_that_it_goes_on(page: Shown, dark: bool) -> None:
+    """On a phone the right edge of each picture is shaded, and no longer where it is scrolled to its end."""
+    tab = page("llama3-405b", dark=dark, width=390)
+    (ground, edge), (_, at_end) = (_edges(tab, scroll) for scroll in ("0", "1e4"))
+    assert len(edge) == 4
+    assert all(abs(one - ground) > 20 for one in edge)
+    assert all(abs(one - ground) < 3 for one in at_end)
+
+
+def _edges(tab: Tab, scroll: str) -> tuple[float, list[float]]:
+    """Lightness of the page, and of the last pixel of each picture, above its lower corner. [0 to 255]."""
+    from PIL import Image
+
+    boxes = "[...document.querySelectorAll('.drawn')].filter(box => box.offsetWidth)"
+    tab.ask(f"{boxes}.forEach(box => box.scrollLeft = {scroll})")
+    tab.settle()
+    at = tab.ask(f"{boxes}.map(box => box.getBoundingClientRect()).map(r => [r.right - 3, r.bottom + scrollY - 12])")
+    shown = Image.open(io.BytesIO(tab.screenshot())).convert("L")
+    return float(shown.getpixel((1, 1))), [float(shown.getpixel((round(x), round(y)))) for x, y in at]
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, "tiers"])

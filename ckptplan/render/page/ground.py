@@ -44,6 +44,10 @@ def inputs(values: Sequence[Input]) -> Iterator[Block]:
             yield table(Sheet(_INPUTS, tuple(map(tuple, chosen))), f"{caption} ({len(chosen)})", folded=folded)
 
 
+def _copies(count: int) -> str:
+    return f"{whole(count)} {'copy' if count == 1 else 'copies'}"
+
+
 def ledger(scenario: Scenario) -> Iterator[Block]:
     """Every state of the checkpoint, who holds and writes it, what its loss costs, what is not saved."""
     size, model = sizes(scenario.model, scenario.cluster), scenario.model
@@ -52,7 +56,7 @@ def ledger(scenario: Scenario) -> Iterator[Block]:
             f"{format_size(size.total_bytes)} for {whole(model.parameters)} parameters, "
             f"{bytes_per_parameter(model):.4g} bytes per parameter",
             f"the busiest GPU holds {format_size(size.held_per_rank_bytes)} of it; {whole(size.distinct_shards)} "
-            f"distinct shards, {whole(size.replicas_of_weights)} copies of the weights and "
+            f"distinct shards, {_copies(size.replicas_of_weights)} of the weights and "
             f"{whole(size.replicas_of_optimizer)} of the optimizer states, each written once",
             f"ledger: {printable(model.ledger.name)} ({printable(model.ledger.source)})",
         )

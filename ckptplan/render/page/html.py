@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ckptplan.errors import printable
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 # Within <script> nothing is decoded: what could end the element, or begin a comment in it, is written as JSON escapes.
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+
+# Between a number and its unit no line ends.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:s|ms|us|min|h|d|[kMGTPE]?i?B|[kMGT]?W)\b))")
 
 _IN_A_LINE = 24  # letters of a cell
 _FEW_COLUMNS = 5  # of a table that has room for long words on paper
@@ -43,6 +47,7 @@ def _environment() -> Environment:
     environment.filters["as_drawing"] = _as_drawing
     environment.filters["as_class"] = _as_class
     environment.filters["as_head"] = _as_head
+    environment.filters["as_line"] = _as_line
     return environment
 
 
@@ -65,6 +70,13 @@ def _as_head(title: str) -> str:
 
     shown = escape(printable(title))
     return shown.removesuffix(" %") + Markup("&nbsp;%") if title.endswith(" %") else shown
+
+
+def _as_line(text: str) -> str:
+    """A sentence whose numbers stay with their units."""
+    from markupsafe import Markup, escape
+
+    return Markup(_BEFORE_UNIT.sub("&nbsp;", str(escape(printable(text)))))  # noqa: S704 - escaped
 
 
 def _as_script(json: str) -> str:

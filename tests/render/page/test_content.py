@@ -118,6 +118,13 @@ def test_inputs_are_all_there_with_their_origin() -> None:
     assert ("model.parameters", "405e9", "", "llama3-405b.yaml:13") in given.rows
 
 
+@pytest.mark.parametrize(("name", "said"), [("tinyllama-16", "1 copy of the"), ("llama3-405b", "128 copies of the")])
+def test_one_copy_is_no_copies(name: str, said: str) -> None:
+    """How often the weights are held is counted as people say it."""
+    (points, *_) = _blocks(page(_made(name)), "ledger")
+    assert said in " ".join(points.items)
+
+
 def test_points_of_the_curve_hold_the_flat_region() -> None:
     """The table of the curve has the goodput of the plan, and the sentence the ends of the flat region."""
     made = _made("llama3-405b")

@@ -91,6 +91,15 @@ def test_a_sign_of_percent_stays_with_its_word() -> None:
     assert '<th scope="col" class="number">a % b</th>' in text
 
 
+def test_a_number_stays_with_its_unit() -> None:
+    """No line of a paragraph, list or note ends between them; words that begin like a unit are words, and < is text."""
+    note = Table("c", (Head("a", False),), (("x",),), frozenset(), ("3 GB <now>",))
+    text = html(_page(Text("5.38 % of 12 s, 2 TB/s; 4 steps, 3 saves, 7 days"), Points(("1,024 GPUs, 90 d",)), note))
+    assert "<p>5.38&nbsp;% of 12&nbsp;s, 2&nbsp;TB/s; 4 steps, 3 saves, 7 days</p>" in text
+    assert "<li>1,024 GPUs, 90&nbsp;d</li>" in text
+    assert "<li>[1] 3&nbsp;GB &lt;now&gt;</li>" in text
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_json_cannot_end_its_element(text: str) -> None:
     """The script element holds the same document, whatever its strings are."""

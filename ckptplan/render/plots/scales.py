@@ -127,12 +127,16 @@ def linear(
     vertical: bool,
     most: int = 6,
     last: float = math.inf,
+    counts: bool = False,
 ) -> None:
-    """A linear axis with at most so many round ticks up to ``last``; ``text`` gets a tick and the distance of two."""
+    """A linear axis with at most so many round ticks up to ``last``; ``text`` gets a tick and the distance of two.
+
+    An axis of counts has whole numbers alone.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
     (axis_of.set_ylim if vertical else axis_of.set_xlim)(low, high)
-    found = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    found = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10], integer=counts).tick_values(low, high)
     ticks = [float(t) for t in found if low - 1e-12 <= t <= min(high, last) + 1e-12]
     apart = ticks[1] - ticks[0] if len(ticks) > 1 else abs(high - low)
     axis = axis_of.yaxis if vertical else axis_of.xaxis

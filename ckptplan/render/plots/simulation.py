@@ -93,7 +93,7 @@ def _axes(made: Simulation, found: Distribution, theme: Theme) -> Block:
         axis_of.stairs(found.runs, edges, fill=True, color=paler(colour, theme, _PALER), gid="runs")
         axis_of.stairs(found.runs, edges, color=colour, linewidth=1.0)
         linear(axis_of, low / size, high / size, plain, vertical=False, most=7)
-        linear(axis_of, 0.0, 1.05 * max(found.runs), plain, vertical=True, most=5)
+        linear(axis_of, 0.0, 1.05 * max(found.runs), plain, vertical=True, most=5, counts=True)
         grid(axis_of, theme, x=False)
         axis_of.set_xlabel(f"wall time of the run [{unit}]", labelpad=3)
         shown = [one._replace(flag=one.flag._replace(at=one.flag.at / size)) for one in placed]

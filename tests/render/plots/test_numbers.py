@@ -10,6 +10,7 @@ import pytest
 from ckptplan.load import load
 from ckptplan.plan.scale.lines import scale_lines
 from ckptplan.plan.scale.scaling import scaling
+from ckptplan.plan.simulation import simulate_plan
 from ckptplan.render.fit_sheet import fit_document
 from ckptplan.render.lever_document import lever_document
 from ckptplan.render.plan_document import plan_document
@@ -156,6 +157,15 @@ def test_a_scaling_with_a_global_batch_says_where_its_lines_are_straight() -> No
 
 def _texts(config: str) -> list[str]:
     return [one.text for one in texts_of(scale_figure(*scaling_of(config), LIGHT))]
+
+
+def test_runs_are_counted_in_whole_numbers() -> None:
+    """Of three runs no axis shows a half."""
+    scenario = load("tinyllama-16").scenario
+    made = simulate_plan(scenario, strategy="gathered", interval_s=7367.0, runs=3)
+    (axis_of,) = simulation_figure(made, LIGHT).axes
+    assert len(axis_of.get_yticks()) >= 2
+    assert all(float(tick).is_integer() for tick in axis_of.get_yticks())
 
 
 def test_the_histogram_is_that_of_the_document() -> None:

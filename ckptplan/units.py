@@ -14,11 +14,11 @@ from typing import Literal
 Dimension = Literal["time", "size", "rate", "power", "number", "fraction"]
 
 HOUR_S = 3600.0
-DEAREST_GPU_HOUR = 1e9  # in any currency: beyond it sums over a run are no numbers that anybody reads
+_DEAREST_GPU_HOUR = 1e9  # in any currency: beyond it sums over a run are no numbers that anybody reads
 _MINUTE, _DAY = 60.0, 24 * HOUR_S
 _YEAR = 365 * _DAY
 _MANY_TIMES = 10.0  # from here on a share of something is so many times it
-_COUNTLESS = 1e15  # from here on no one reads the digits
+COUNTLESS = 1e15  # from here on no one reads the digits
 
 _TIMES: dict[str, float] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
@@ -322,11 +322,18 @@ def format_share(fraction: float, whole: str, percent: Callable[[float], str] = 
 
 def format_times(ratio: float) -> str:
     """``3 times``, ``1,234 times``, ``60 million times``, ``6e+20 times``: three digits or more."""
-    if not ratio < _COUNTLESS:
+    if not ratio < COUNTLESS:
         return f"{ratio:.3g} times"
     sizes = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
     size, unit = next((step for step in sizes if float(f"{ratio:.2e}") >= step[0]), sizes[-1])
     return f"{_digits(ratio / size, 3)}{unit} times"
+
+
+def no_price(price: float) -> str | None:
+    """Why a number is not the price of a GPU-hour; None if it can be one."""
+    if not math.isfinite(price):
+        return "not a finite number"
+    return "more than a billion for one GPU-hour" if price > _DEAREST_GPU_HOUR else None
 
 
 def _scaled(value: float | None, units: Sequence[tuple[float, str]], digits: int) -> str:

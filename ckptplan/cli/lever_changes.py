@@ -13,7 +13,7 @@ from ckptplan.errors import InputError, Place, Problem, UsageError, printable
 from ckptplan.plan.levers.catalogue import CATALOGUE
 from ckptplan.plan.levers.own import Own
 from ckptplan.plan.levers.work import other_work
-from ckptplan.spec.assignments import key_and_value
+from ckptplan.spec.assignments import key_and_value, label_of
 from ckptplan.spec.schema import SPEC
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _label(text: str) -> str:
 def _as_change(problem: Problem, chosen: Sequence[Written]) -> Problem:
     """A fault under the option of the change that makes it, which may lie at a key that the change does not set."""
     place = problem.place
-    labels = {f"--set {one if len(one) <= 80 else one[:77] + '...'}" for change in chosen for one in change.sets}
+    labels = {label_of(one) for change in chosen for one in change.sets}
     hint = None if problem.hint is None else problem.hint.replace("--set '", "--change '")
     if place is not None and place.file in labels:
         return replace(problem, place=Place(place.file.replace("--set", "--change", 1)), hint=hint)

@@ -50,7 +50,8 @@ def before_and_after(now: Spec, then: Spec, keys: Sequence[str]) -> str:
     elif _bare(now.scenario) == _bare(then.scenario):
         # What a predictor is worth stands beside the table, so that it is not true of every goodput.
         beside = " of the table" if any(holds("prediction", key) for key in keys) else ""
-        text = f"{text}; " * bool(text) + f"no goodput{beside} depends on {', '.join(keys)}"
+        said = f"no goodput{beside} depends on {', '.join(keys)}"
+        text = f"{text}; {said}" if text else said
     return "; ".join((text, *_warned_of(now, then)))
 
 

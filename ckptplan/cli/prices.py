@@ -7,19 +7,9 @@ from typing import Annotated
 import typer
 
 from ckptplan.errors import UsageError
+from ckptplan.units import no_price
 
 _VARIABLE = "CKPTPLAN_GPU_HOUR_PRICE"
-
-
-def no_price(price: float) -> str | None:
-    """Why a number is not the price of anything; None if it can be one."""
-    import math
-
-    from ckptplan.units import DEAREST_GPU_HOUR
-
-    if not math.isfinite(price):
-        return "not a finite number"
-    return "more than a billion for one GPU-hour" if price > DEAREST_GPU_HOUR else None
 
 
 def _checked(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:

@@ -11,6 +11,11 @@ from ckptplan.errors import InputError
 STAY_IDLE = "fill no further replica and stay idle"  # in a note: of GPUs that the layout leaves over
 
 
+def at_scale(cluster: Cluster, gpus: int) -> tuple[Cluster, str | None]:
+    """The same as `with_gpus`; at its own number of GPUs a cluster stays as it is."""
+    return (cluster, None) if gpus == cluster.gpus else with_gpus(cluster, gpus)
+
+
 def with_gpus(cluster: Cluster, gpus: int) -> tuple[Cluster, str | None]:
     """A cluster at another scale: only the number of data-parallel ranks changes.
 

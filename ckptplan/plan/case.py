@@ -117,7 +117,15 @@ class Case(NamedTuple):
     @property
     def typed_interval_s(self) -> float:
         """The best interval that can be typed: whole steps where the step time is known. [s]."""
+        return self._typed_s(self.optimum(self.method))
+
+    @property
+    def typed_goodput(self) -> float:
+        """What it yields; nan where there is no best interval. [1]."""
         best_s = self.optimum(self.method)
+        return best_s if np.isnan(best_s) else self.goodput(self._typed_s(best_s))
+
+    def _typed_s(self, best_s: float) -> float:
         steps = self.steps(best_s, wide=True)
         return best_s if steps is None or self.step_time_s is None else steps * self.step_time_s
 

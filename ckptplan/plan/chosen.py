@@ -21,15 +21,6 @@ def ways_of_saving(scenario: Scenario) -> tuple[str, ...]:
     return (*names, TIERS) if scenario.storage.tiers else tuple(names)
 
 
-def typed_goodput(case: Case) -> float:
-    """Goodput of one way of saving at the number to type; nan where it has no interval. [1]."""
-    best_s = case.optimum(case.method)
-    if math.isnan(best_s):
-        return best_s
-    steps = case.steps(best_s, wide=True)
-    return case.goodput(best_s if steps is None or case.step_time_s is None else steps * case.step_time_s)
-
-
 def best_case(cases: Sequence[Case]) -> tuple[Case, float]:
     """The way of saving to one tier that yields most, typed, with what it yields; the first of equals.
 
@@ -38,7 +29,7 @@ def best_case(cases: Sequence[Case]) -> tuple[Case, float]:
     InputError
         If none can be planned.
     """
-    goodputs = [typed_goodput(case) for case in cases]
+    goodputs = [case.typed_goodput for case in cases]
     planned = [place for place, goodput in enumerate(goodputs) if math.isfinite(goodput)]
     if not planned:
         raise InputError("no way of saving has an interval")

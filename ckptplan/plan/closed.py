@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,18 @@ class ClosedCases(NamedTuple):
     floor_s: Floats
     step_time_s: Floats
     strike: Strike
+
+    @property
+    def process(self) -> dict[str, Any]:
+        """What every formula takes beside interval, stall and MTBF."""
+        return {
+            "downtime": self.downtime_s,
+            "restart": self.restart_s,
+            "strike": self.strike,
+            "flush": self.flush_s,
+            "speed": self.speed,
+            "in_flight": self.in_flight,
+        }
 
     def optimum(self, method: str) -> Floats:
         """Interval by a method, raised to the floor that the flush sets. [s]."""
@@ -73,17 +85,7 @@ class ClosedCases(NamedTuple):
 
     def shares(self, interval_s: Floats) -> Shares:
         """Exact shares of wall time."""
-        return exact_shares(
-            interval_s,
-            self.stall_s,
-            self.mtbf_s,
-            downtime=self.downtime_s,
-            restart=self.restart_s,
-            strike=self.strike,
-            flush=self.flush_s,
-            speed=self.speed,
-            in_flight=self.in_flight,
-        )
+        return exact_shares(interval_s, self.stall_s, self.mtbf_s, **self.process)
 
     def first_order(self, interval_s: Floats) -> FirstOrder:
         """First-order shares of wall time, as the methods of Young and Daly account."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.cost.layout import with_gpus
+from ckptplan.cost.layout import at_scale
 from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.state import bytes_per_parameter
@@ -249,9 +249,7 @@ def _as_intervals(steps: Sequence[int], scenario: Scenario) -> list[float]:
 
 
 def _at_scale(scenario: Scenario, gpus: int) -> tuple[Scenario, str | None]:
-    if gpus == scenario.cluster.gpus:
-        return scenario, None
-    cluster, note = with_gpus(scenario.cluster, gpus)
+    cluster, note = at_scale(scenario.cluster, gpus)
     return replace(scenario, cluster=cluster), note
 
 

@@ -25,27 +25,31 @@ def no_progress(cases: Sequence[Case]) -> str:
 
     The remedies are found by halving, where closed forms make that quick; else they are named without a number.
     """
-    ratio, why = min((_why(case) for case in cases), key=lambda found: found[0])
-    text = "no progress is possible: "
-    text += f"{why}, so that " if ratio > 1.0 else ""
-    text += "the run would take more than a million times its work"
+    what, lasts_s, mtbf_s = min((_why(case) for case in cases), key=lambda found: found[1] / found[2])
+    text = f"no progress is possible: {gets_nowhere(what, lasts_s, mtbf_s)}"
     if not all(case.is_closed for case in cases):
         return f"{text}; raise the MTBF, or shorten the restart, the save and the interval that it needs"
     return f"{text}; {_remedies(cases)}"
 
 
-def _why(case: Case) -> tuple[float, str]:
-    """What must go by without a failure, over the MTBF: the largest of it, and in words. [1]."""
+def gets_nowhere(what: str, lasts_s: float, mtbf_s: float) -> str:
+    """What follows for the run where something that lasts so long must go by without a failure; times in [s]."""
+    ratio = lasts_s / mtbf_s
+    why = f"{what} of {format_time(lasts_s)} is {format_times(ratio)} the MTBF of {format_time(mtbf_s)}, so that "
+    return f"{why if ratio > 1.0 else ''}the run would take more than a million times its work"
+
+
+def _why(case: Case) -> tuple[str, float, float]:
+    """What must go by without a failure, the longest of it: in words, how long it lasts, and the MTBF. [s]."""
     least_s = max(case.floor_s, case.step_time_s or 0.0)
     least = "the flush" if case.floor_s >= least_s else "one step"
     parts = {
-        f"the restart of {format_time(case.restart.total_s)}": case.restart.total_s,
-        f"one save of {format_time(case.effective_stall_s)}": case.effective_stall_s,
-        f"{least} of {format_time(least_s)}": least_s,
+        "the restart": case.restart.total_s,
+        "one save": case.effective_stall_s,
+        least: least_s,
     }
-    name = max(parts, key=lambda part: parts[part])
-    ratio = parts[name] / case.mtbf_s
-    return ratio, f"{name} is {format_times(ratio)} the MTBF of {format_time(case.mtbf_s)}"
+    what = max(parts, key=lambda part: parts[part])
+    return what, parts[what], case.mtbf_s
 
 
 def _remedies(cases: Sequence[Case]) -> str:
@@ -64,7 +68,7 @@ def _least_mtbf_s(case: Case) -> float:
     """The MTBF of the job at which it reaches what is wanted, all else as it is. [s]."""
 
     def falls_short(mtbf_s: float) -> bool:
-        return _typed(case._replace(mtbf_s=mtbf_s)) < _WANTED
+        return case._replace(mtbf_s=mtbf_s).typed_goodput < _WANTED
 
     high = case.mtbf_s
     while falls_short(high) and high < _LONGEST_S:
@@ -79,7 +83,7 @@ def _most_restart_s(case: Case) -> float:
         now = case.restart
         share = restart_s / now.total_s
         shorter = now._replace(total_s=restart_s, downtime_s=share * now.downtime_s, restart_s=share * now.restart_s)
-        return _typed(case._replace(restart=shorter)) >= _WANTED
+        return case._replace(restart=shorter).typed_goodput >= _WANTED
 
     if case.restart.total_s <= 0.0 or not is_enough(0.0):
         return 0.0
@@ -92,7 +96,3 @@ def _halved(holds: Callable[[float], bool], low: float, high: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if holds(middle) else (low, middle)
     return high
-
-
-def _typed(case: Case) -> float:
-    return case.goodput(case.typed_interval_s)

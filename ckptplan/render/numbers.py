@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-_COUNTLESS = 1e15  # from here on no one reads the digits
+from ckptplan.units import COUNTLESS
 
 
 def seconds(value: float | None) -> str:
@@ -20,7 +20,7 @@ def seconds(value: float | None) -> str:
 
 
 def _short(value: float) -> str:
-    if abs(value) >= _COUNTLESS:
+    if abs(value) >= COUNTLESS:
         return f"{value:.3g}"
     if abs(value) >= 999.5:
         return f"{value:,.0f}"
@@ -87,7 +87,7 @@ def whole(value: float | None) -> str:
     """A count with thousands separators."""
     if value is None:
         return "-"
-    if abs(value) >= _COUNTLESS:
+    if abs(value) >= COUNTLESS:
         return f"{value:.3g}"
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"
 

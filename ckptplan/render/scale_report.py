@@ -7,6 +7,7 @@ from typing import Any
 
 from ckptplan import __version__
 from ckptplan.errors import printable
+from ckptplan.plan.progress import gets_nowhere
 from ckptplan.plan.scale.batch import BatchFacts, BatchRecord
 from ckptplan.plan.scale.peaks import MOST_GPUS, ScalePeak, Turn
 from ckptplan.plan.scale.records import ScaleRecord
@@ -16,7 +17,7 @@ from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.scale_sheets import adds, batch_sheet, curve_sheet, energy_sheet, money_sheet, price, work
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
-from ckptplan.units import format_time, format_times
+from ckptplan.units import format_time
 
 
 def scale_document(made: Scaling, spec: dict[str, Any]) -> dict[str, Any]:
@@ -141,13 +142,8 @@ def planned(made: Scaling) -> list[str]:
 
 def _no_progress(made: Scaling) -> str:
     record = made.planned(made.best)
-    ratio = record.restart_total_s / record.mtbf_s
-    why = f"the restart of {format_time(record.restart_total_s)} is {format_times(ratio)} the MTBF of "
-    why = f"{why}{format_time(record.mtbf_s)}, so that " if ratio > 1.0 else ""
-    return (
-        f"no progress is possible with the planned {_gpus(made.gpus)}: {why}the run would take more than a million "
-        "times its work"
-    )
+    why = gets_nowhere("the restart", record.restart_total_s, record.mtbf_s)
+    return f"no progress is possible with the planned {_gpus(made.gpus)}: {why}"
 
 
 def _planned(made: Scaling, record: ScaleRecord, *, best: bool) -> str:

@@ -13,7 +13,7 @@ from ckptplan.spec.fields import Fields, read_group
 from ckptplan.spec.hints import nearest, shown
 from ckptplan.spec.schema_sweep import SWEEP
 from ckptplan.spec.tree import ListNode, MapNode, ScalarNode
-from ckptplan.units import DEAREST_GPU_HOUR
+from ckptplan.units import no_price
 
 if TYPE_CHECKING:
     from ckptplan.spec.reading import Spec
@@ -92,10 +92,11 @@ def take_sweep(fields: Fields, *, alone: bool) -> Asked:
         hint = "write specs: [llama3-405b, run.yaml]"
         problems.append(Problem("missing in a file without a spec", fields.place(_GROUP), f"{_GROUP}.specs", hint))
     price = _plain(fields, "gpu_hour_price")
-    if price is not None and price > DEAREST_GPU_HOUR:
+    why = None if price is None else no_price(price)
+    if why is not None:
         hint = "write the price of one GPU for one hour, for example 2.5"
         key = f"{_GROUP}.gpu_hour_price"
-        problems.append(Problem(f"{price:g}: more than a billion for one GPU-hour", fields.place(key), key, hint))
+        problems.append(Problem(f"{price:g}: {why}", fields.place(key), key, hint))
     for problem in problems:
         fields.faulty.add(problem.key or _GROUP)
     fields.problems += problems

@@ -125,18 +125,7 @@ class ClosedRow(Derived):
         from ckptplan.interval.finite import expected_time
 
         cases = self.cases
-        wall_s = expected_time(
-            self.work_s,
-            self.typed_interval_s,
-            cases.stall_s,
-            cases.mtbf_s,
-            downtime=cases.downtime_s,
-            restart=cases.restart_s,
-            strike=cases.strike,
-            flush=cases.flush_s,
-            speed=cases.speed,
-            in_flight=cases.in_flight,
-        )
+        wall_s = expected_time(self.work_s, self.typed_interval_s, cases.stall_s, cases.mtbf_s, **cases.process)
         with np.errstate(invalid="ignore"):
             return np.where((wall_s <= LONGEST_S) & (self.goodput_typed != 0.0), wall_s, np.nan)
 

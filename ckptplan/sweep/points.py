@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ckptplan.cost.layout import with_gpus
-from ckptplan.cost.scenario import Cluster, LawName, Scenario
+from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError, printable
 from ckptplan.plan.case import cases_of
@@ -58,11 +57,6 @@ def only_wanted(member: Member, scenario: Scenario) -> Scenario:
     if wanted is None:
         return scenario
     return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted), strategies=wanted)
-
-
-def at_scale(cluster: Cluster, gpus: int) -> tuple[Cluster, str | None]:
-    """A cluster with another number of GPUs, as `plan` has it, and what had to change for that."""
-    return (cluster, None) if gpus == cluster.gpus else with_gpus(cluster, gpus)
 
 
 def point_at(study: Study, member: Member, indices: Sequence[int]) -> Point:

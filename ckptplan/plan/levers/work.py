@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.plan.levers.own import Own, holds
+from ckptplan.plan.scale.size import measured_against
 
 if TYPE_CHECKING:
-    from ckptplan.cost.scenario import Save, Scenario
+    from ckptplan.cost.scenario import Scenario
 
 # What gives the amount of work -> what must change with it, if it is to be the same work in another form.
 _AMOUNTS: dict[str, tuple[str, ...]] = {
@@ -95,15 +96,8 @@ def with_its_steps(before: Scenario, after: Scenario, told: Told) -> Scenario:
     changes = {"step_time_s": training.step_time_s * longer}
     if training.forward_backward_s is not None:
         changes["forward_backward_s"] = training.forward_backward_s * longer
-    saves = tuple(_against(save, training.step_time_s) for save in after.saves)
+    saves = tuple(measured_against(save, training.step_time_s) for save in after.saves)
     return replace(after, training=replace(training, **changes), saves=saves)  # type: ignore[arg-type]
-
-
-def _against(save: Save, step_time_s: float) -> Save:
-    """A slow-down that was measured against the step of the spec stays a slow-down by that factor."""
-    if save.step_time_while_flushing_s is None or save.step_time_outside_s is not None:
-        return save
-    return replace(save, step_time_outside_s=step_time_s)
 
 
 def words_of(before: Scenario, after: Scenario, told: Told) -> str:

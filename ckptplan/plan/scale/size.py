@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ckptplan.cost.batches import uneven_split
-from ckptplan.cost.layout import with_gpus
+from ckptplan.cost.layout import at_scale
 from ckptplan.cost.scenario import Layout, Save, Scenario, Training
 from ckptplan.cost.stragglers import Noise, slowdown_from_cv
 
@@ -30,7 +30,7 @@ class Size(NamedTuple):
 def size_at(scenario: Scenario, gpus: int, *, split: bool = True) -> Size:
     """The run at one size; without ``split`` as if its global batch came in equal parts for any replicas."""
     planned = scenario.cluster
-    cluster, note = (planned, None) if gpus == planned.gpus else with_gpus(planned, gpus)
+    cluster, note = at_scale(planned, gpus)
     layout = cluster.layout
     efficiency = _efficiency(scenario.training, planned.layout, layout, split=split)
     ratio = layout.gpus / planned.layout.gpus
@@ -84,12 +84,12 @@ def _at_speed(scenario: Scenario, ratio: float, efficiency: float) -> Scenario:
         duration_s=None if work_s is None else work_s / (ratio * efficiency),
         steps=None,
     )
-    saves = tuple(_with_step(save, training.step_time_s) for save in scenario.saves)
+    saves = tuple(measured_against(save, training.step_time_s) for save in scenario.saves)
     return replace(scenario, training=scaled, saves=saves)
 
 
-def _with_step(save: Save, step_time_s: float | None) -> Save:
-    """A slow-down that was measured against the planned step stays a slow-down by that factor."""
+def measured_against(save: Save, step_time_s: float | None) -> Save:
+    """A slow-down that was measured against the step of the spec stays a slow-down by that factor."""
     if save.step_time_while_flushing_s is None or save.step_time_outside_s is not None:
         return save
     return replace(save, step_time_outside_s=step_time_s)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.plan.curve import GoodputCurve
+from ckptplan.plan.progress import LEAST_GOODPUT
 from ckptplan.plan.record import Plan
 from ckptplan.render.page.blocks import Picture
 from ckptplan.render.plots import breakdown, curve
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ckptplan.plan.levers.record import Levers
     from ckptplan.plan.scale.lines import ScaleLine
     from ckptplan.plan.scale.scaling import Scaling
-
-_NOTHING = 1e-6  # of goodput: of less, no picture says anything
 
 
 class Pictures(NamedTuple):
@@ -41,13 +40,13 @@ def pictures(
     """The pictures of a plan; a scaling comes with its lines."""
     lost = _picture(lambda theme: breakdown.breakdown_figure(plan, theme), "What every strategy loses, and to what")
     by_interval = by_size = tornado = None
-    if any((line.goodput > _NOTHING).any() for line in goodputs.lines):
+    if any((line.goodput > LEAST_GOODPUT).any() for line in goodputs.lines):
         caption = "Goodput by the interval, on a logarithmic axis"
         by_interval = _picture(lambda theme: curve.curve_figure(plan, goodputs, theme), caption)
     if scaling is not None:
         caption = "Goodput and useful GPUs by the number of GPUs"
         by_size = _picture(lambda theme: scale_figure(*scaling, theme), caption)
-    if levers is not None and levers.levers and levers.goodput > _NOTHING:
+    if levers is not None and levers.levers and levers.goodput > LEAST_GOODPUT:
         tornado = _picture(lambda theme: tornado_figure(levers, theme), "What each lever gains")
     return Pictures(lost, by_interval, by_size, tornado)
 

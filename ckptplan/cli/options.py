@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer._types import TyperChoice
 
 
 class Format(StrEnum):
@@ -16,6 +17,14 @@ class Format(StrEnum):
     JSON = "json"
     CSV = "csv"
     MARKDOWN = "markdown"
+
+
+class FormatChoice(TyperChoice[str]):
+    """One of several formats; Markdown also goes by the ending of its files."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """The name of the format."""
+        return super().convert("markdown" if value == "md" else value, param, ctx)
 
 
 SpecArgument = Annotated[
@@ -36,11 +45,19 @@ FormatOption = Annotated[
         "--format",
         "-f",
         envvar="CKPTPLAN_FORMAT",
+        click_type=FormatChoice([one.value for one in Format]),
         help="How to print the result; without it, the ending of -o FILE decides.",
     ),
 ]
 PlainFormatOption = Annotated[
-    Format, typer.Option("--format", "-f", envvar="CKPTPLAN_FORMAT", help="How to print the result.")
+    Format,
+    typer.Option(
+        "--format",
+        "-f",
+        envvar="CKPTPLAN_FORMAT",
+        click_type=FormatChoice([one.value for one in Format]),
+        help="How to print the result.",
+    ),
 ]
 
 

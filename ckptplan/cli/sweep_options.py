@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ckptplan.cli.options import FormatChoice
+
 
 class SweepFormat(StrEnum):
     """How a sweep is printed."""
@@ -111,6 +113,7 @@ SweepFormatOption = Annotated[
         "--format",
         "-f",
         envvar="CKPTPLAN_FORMAT",
+        click_type=FormatChoice([one.value for one in SweepFormat]),
         help="How to print the result; without it, the ending of -o FILE decides.",
     ),
 ]

@@ -202,3 +202,25 @@ def test_a_disk_that_fails_at_the_end_is_no_error_of_usage(tell: Tell, monkeypat
     told = tell("optimize", "tinyllama-16", "-o", "a.json")
     assert (told.code, "cannot write a.json: No space left on device" in told.err) == (1, True)
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("optimize", "tinyllama-16"),
+        ("levers", "tinyllama-16"),
+        ("sweep", "tinyllama-16", "--over", "cluster.gpus=16,32"),
+        ("report", "tinyllama-16"),
+        ("configs",),
+        ("methods",),
+    ],
+    ids=lambda one: one[0],
+)
+def test_markdown_goes_by_its_ending_too(tell: Tell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
+    """``md`` is ``markdown`` in every command, typed or from the environment."""
+    whole = tell(*command, "-f", "markdown")
+    assert whole.code == 0
+    assert tell(*command, "--format", "md") == whole
+    if command[0] != "report":
+        monkeypatch.setenv("CKPTPLAN_FORMAT", "md")
+        assert tell(*command) == whole

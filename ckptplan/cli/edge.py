@@ -61,9 +61,9 @@ def _dispatch(arguments: Sequence[str]) -> int:
 def _usage(error: typer.TyperException) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":
         return error.format_message()  # the help page itself
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "ckptplan"
-    return f"error: {error.format_message()}\n  hint: {command} --help lists what is accepted"
+    from ckptplan.cli.refused import refusal
+
+    return refusal(error)
 
 
 def _bug(error: Exception) -> int:

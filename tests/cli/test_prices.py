@@ -21,7 +21,12 @@ _COMMANDS = {
 @pytest.mark.parametrize("command", _COMMANDS)
 @pytest.mark.parametrize(
     ("price", "why"),
-    [("1e308", "more than a billion for one GPU-hour"), ("1e10", "billion"), ("nan", "not a finite"), ("-1", "range")],
+    [
+        ("1e308", "more than a billion for one GPU-hour"),
+        ("1e10", "billion"),
+        ("nan", "not a finite"),
+        ("-1", "less than 0"),
+    ],
 )
 def test_every_command_refuses_what_is_no_price(tell: Tell, command: str, price: str, why: str) -> None:
     """One error that names the option and the value, from each command that takes a price, and no result."""

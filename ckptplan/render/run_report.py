@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ckptplan.plan.run import RunFacts
 
 _WORTH_A_LINE = 0.00005  # of goodput
+# A gain is none below the first of these, nor below both others, of which the last is a share of the run.
+_SHORTEST_S, _UNHEARD_S, _UNHEARD = 1e-3, 0.5, 1e-6
 
 
 def to_the_end(plan: Plan) -> list[str]:
@@ -32,13 +34,20 @@ def to_the_end(plan: Plan) -> list[str]:
         f"{_events(run)} are expected; {whole(run.gpu_hours)} GPU-hours, {whole(run.gpu_hours_lost)} of them lost",
     ]
     if run.best_pieces is not None and run.best_pieces_s is not None:
-        gain = format_time(max(run.expected_s - run.best_pieces_s, 0.0))
-        lines.append(f"divided best into {_count(run.best_pieces, 'piece')}, the last without a save: {gain} sooner")
+        gain = _sooner(run.expected_s - run.best_pieces_s, run.expected_s)
+        lines.append(f"divided best into {_count(run.best_pieces, 'piece')}, the last without a save: {gain}")
     if plan.spread is not None:
         lines.append("this is at the means of the inputs: its quantiles are the chance of failures alone")
     if run.end is not None:
         lines.append(f"expected to end on {run.end}")
     return lines
+
+
+def _sooner(gain_s: float, run_s: float) -> str:
+    """How much sooner a run ends; a gain that no clock would show, in a run this long, is none."""
+    if gain_s < _SHORTEST_S or (gain_s < _UNHEARD_S and gain_s < _UNHEARD * run_s):
+        return "no sooner"
+    return f"{format_time(gain_s)} sooner"
 
 
 def _events(run: RunFacts) -> str:

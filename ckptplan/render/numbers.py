@@ -32,7 +32,7 @@ def duration(value: float) -> str:
     for unit, size in (("d", 86_400.0), ("h", 3_600.0)):
         if abs(value) >= 2 * size:
             return f"{value / size:,.5g} {unit}" if abs(value) < 1e5 * size else f"{whole(value / size)} {unit}"
-    return f"{value:.5g} s"
+    return f"{_five(value)} s"
 
 
 def durations(values: Sequence[float]) -> list[str]:

@@ -35,3 +35,9 @@ def test_what_no_one_can_count_has_an_exponent() -> None:
     assert scale_price(5.66e265) == "5.66e+265"
     assert whole(999_999_999_999_999.0) == "999,999,999,999,999"
     assert compared_price(1234.4) == scale_price(1234.4) == "1,234"
+
+
+def test_a_time_below_two_hours_has_separators_as_every_other_number() -> None:
+    """5,316.8 s, with five digits and without trailing zeros; what is tiny keeps its magnitude."""
+    assert [duration(value) for value in (5316.8123, 812.4, 60.0, 0.5)] == ["5,316.8 s", "812.4 s", "60 s", "0.5 s"]
+    assert duration(1.2e-9) == "1.2e-09 s"

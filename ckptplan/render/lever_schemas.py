@@ -30,7 +30,10 @@ def lever() -> dict[str, Any]:
             "title": TEXT,
             "change": {**TEXT, "description": "the numbers before and after"},
             "strategy": {**TEXT, "description": "the best one under the change"},
-            "interval_s": {**TIME, "description": "work between two saves under the change [s]"},
+            "interval_s": {
+                **TIME,
+                "description": "work between two saves under the change, whole steps where the step time is known [s]",
+            },
             "interval_steps": STEPS,
             "goodput": SHARE,
             "gained": _GAIN,

@@ -71,11 +71,33 @@ def test_an_own_change_is_optimize_with_set(tell: Tell) -> None:
     sets = ("--set", "storage.write_bandwidth=4 TB/s", "--set", "save[synchronous].stall=20 s")
     best = json.loads(tell("optimize", "llama3-405b", *sets, "-f", "json").out)["best"]
     (own,) = [one for one in document["levers"] if one["title"] == "both"]
-    for key in ("strategy", "interval_s", "interval_steps", "goodput"):
+    for key in ("strategy", "interval_steps", "goodput"):
         assert own[key] == best[key]
+    assert own["interval_s"] == best["interval_steps"] * 5.0  # the one to type
     (five,) = [one for one in document["levers"] if one["key"] == "change 1"]
     (half,) = [one for one in document["levers"] if one["key"] == "restart"]
     assert five["goodput"] == half["goodput"]
+
+
+@pytest.mark.parametrize("strike", ["safe", "R", "DR"])
+def test_a_change_of_what_failures_strike_is_a_change_like_others(tell: Tell, strike: str) -> None:
+    """It is ranked and paired with the other levers, which strike as the spec has it."""
+    ran = tell("levers", "lab-64", "--change", f"assume.failures_strike={strike}", "-f", "json")
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    best = json.loads(tell("optimize", "lab-64", "--set", f"assume.failures_strike={strike}", "-f", "json").out)["best"]
+    known = [one for one in document["levers"] if one["key"] == "change 1"]
+    assert [one["goodput"] for one in known] == [best["goodput"]]
+    pairs = [one for one in document["overlaps"] if "change 1" in (one["first"], one["second"])]
+    assert len(pairs) == len(document["levers"]) - 1
+
+
+def test_the_interval_is_the_one_to_type(tell: Tell) -> None:
+    """Seconds beside steps are those steps, in the first sentences and in each row."""
+    ran = tell("levers", "llama3-405b")
+    assert "save every 330 s = 66 steps" in " ".join(ran.out.split())
+    document = json.loads(tell("levers", "llama3-405b", "-f", "json").out)
+    assert all(one["interval_s"] == 5.0 * one["interval_steps"] for one in document["levers"])
 
 
 @pytest.mark.parametrize("spec", ["llama3-405b", "rsc-1", "spectrum-16384", "llama3-405b-causes"])

@@ -15,7 +15,7 @@ class Lever(NamedTuple):
     title: str  # an imperative: ``save asynchronously``
     change: str  # the numbers before and after: ``stall 60 s to 277 ms, flush 2.84 s``
     strategy: str  # the best one under the change
-    interval_s: float
+    interval_s: float  # as typed: whole steps where the step time is known
     interval_steps: int | None
     goodput: float
     gained: float = 0.0  # goodput gained, below 0 where the change does harm

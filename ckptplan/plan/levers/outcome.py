@@ -1,9 +1,9 @@
 """What ``optimize`` would say of a run, no more than levers need: the best way of saving and what it yields."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.cost.scenario import Scenario
+from ckptplan.cost.scenario import Scenario, Strike
 from ckptplan.errors import InputError
 from ckptplan.plan import warnings
 from ckptplan.plan.case import Case, cases_of
@@ -18,7 +18,7 @@ _NOT_ASKED = Money(None, None)
 
 
 class Outcome(NamedTuple):
-    """The best way of saving. ``goodput`` is of the number to type.
+    """The best way of saving. ``goodput`` and ``interval_s`` are those of the number to type.
 
     ``before_steps`` is that of the best interval of any strategy, not rounded to whole steps, which may favour another
     strategy where steps are coarse.
@@ -53,7 +53,7 @@ def outcome_of(scenario: Scenario) -> Outcome:
     made = Outcome(
         scenario=scenario,
         strategy=best.strategy,
-        interval_s=best.interval_s,
+        interval_s=best.typed_interval_s(scenario.training.step_time_s),
         interval_steps=best.interval_steps,
         goodput=best.goodput_typed,
         before_steps=max(row.goodput_exact for _, row in rows),
@@ -118,9 +118,11 @@ def _cases_or_error(scenario: Scenario) -> list[Case] | InputError:
 
 
 def typed_goodputs(several: Sequence[Sequence[Case]]) -> list[list[float]]:
-    """The typed goodput of every case, where all are closed and strike alike."""
+    """The typed goodput of every case, where all are closed: side by side those that strike alike."""
     from ckptplan.plan.closed import closed_cases
 
-    many = closed_cases([case for cases in several for case in cases])
-    values = iter(many.shares(many.typed(many.optimum("exact"))).goodput.tolist())
-    return [[next(values) for _ in cases] for cases in several]
+    values: dict[Strike, Iterator[float]] = {}
+    for strike in {case.strike for cases in several for case in cases}:
+        many = closed_cases([case for cases in several for case in cases if case.strike is strike])
+        values[strike] = iter(many.shares(many.typed(many.optimum("exact"))).goodput.tolist())
+    return [[next(values[case.strike]) for case in cases] for cases in several]

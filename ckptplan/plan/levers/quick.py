@@ -78,8 +78,9 @@ def _closed(tried: Sequence[_Tried]) -> Iterator[_Yield]:
     many = closed_cases(cases)
     best_s = many.optimum("exact")
     steps = many.steps(best_s)
-    typed, before = many.shares(np.array([many.typed(best_s, steps), best_s])).goodput.tolist()
-    rows = zip(cases, best_s.tolist(), steps.tolist(), typed, before, strict=True)
+    typed_s = many.typed(best_s, steps)
+    typed, before = many.shares(np.array([typed_s, best_s])).goodput.tolist()
+    rows = zip(cases, typed_s.tolist(), steps.tolist(), typed, before, strict=True)
     values: Iterator[_Yield] = (
         (case.save.name, at_s, None if isnan(count) else int(count), goodput, unrounded)
         for case, at_s, count, goodput, unrounded in rows
@@ -130,7 +131,9 @@ def _alone(case: Case) -> _Yield:
     best_s = case.optimum(case.method)
     steps, goodput = case.steps(best_s, wide=True), case.goodput(best_s)
     typed = case.goodput_of_steps(steps)
-    return case.save.name, best_s, steps, goodput if typed is None else typed, goodput
+    if steps is None or case.step_time_s is None or typed is None:
+        return case.save.name, best_s, None, goodput, goodput
+    return case.save.name, steps * case.step_time_s, steps, typed, goodput
 
 
 def _lever(one: _Tried, found: _Yield, scenario: Scenario, made: Plan, price: float | None) -> Lever:

@@ -48,7 +48,7 @@ class Levers(NamedTuple):
     gpus: int
     best: Record
     strategy: str  # of the plan as it is; ``tiers`` where several tiers are best
-    interval_s: float
+    interval_s: float  # as typed: whole steps where the step time is known
     interval_steps: int | None
     goodput: float
     step_time_s: float | None

@@ -52,6 +52,16 @@ def test_all_together_gain_more_than_the_best_one(name: str) -> None:
     assert made.all_together == pytest.approx(together.goodput - made.goodput, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["lab-64", "spot-24", "opt-175b"])
+def test_runs_that_failures_strike_differently_are_each_as_by_itself(name: str) -> None:
+    """A change of what a failure strikes beside others that leave it: goodputs to the last digit."""
+    of_each = [
+        load(name, sets=[f"assume.failures_strike={one}"], environment={}).scenario for one in ("safe", "R", "DR")
+    ]
+    several = [*of_each, scenario_of(name), *reversed(of_each)]
+    assert goodputs_of(several) == [outcome_of(one).goodput for one in several]
+
+
 @pytest.mark.parametrize("name", ["opt-175b", "glm-130b", "llama3-405b-causes"])
 def test_the_order_of_keys_does_not_matter(name: str) -> None:
     """Whatever order three levers are named in, the same run comes out."""

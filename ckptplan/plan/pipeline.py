@@ -15,6 +15,7 @@ from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.progress import no_progress
 from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of, tier_record
+from ckptplan.plan.scale.size import size_at
 
 if TYPE_CHECKING:
     from ckptplan.cost.spread import Spread
@@ -94,8 +95,8 @@ def plan(
     cases, notes = _cases(scenario, scales)
     if strict:
         refusals.refuse(cases, given)
-    money = Money(scenario.training.work_s, gpu_hour_price)
-    records = tuple(record for case in cases for record in records_of(case, chosen, given, money))
+    money = {count: money_at(scenario, count, gpu_hour_price) for count in scales}
+    records = tuple(record for case in cases for record in records_of(case, chosen, given, money[case.gpus]))
     here = [case for case in cases if case.gpus == scenario.cluster.gpus]
     best = max((r for r in records if not r.given and r.gpus == scenario.cluster.gpus), key=recommended)
     made = Plan(
@@ -116,7 +117,7 @@ def plan(
         advice=advice.advice(here, best),
     )
     chosen_case = next(c for c in here if c.save.name == best.strategy)
-    made = _with_the_whole_run(made, scenario, chosen_case, seed, whole_run=whole_run)
+    made = _with_the_whole_run(made, scenario, chosen_case, money[made.gpus], seed, whole_run=whole_run)
     if not made.makes_progress:
         made = made._replace(advice=(no_progress(here),))
     elif whole_run:
@@ -130,11 +131,13 @@ def plan(
     return _verified(made, scenario, seed) if verify else made
 
 
-def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int, *, whole_run: bool) -> Plan:
+def _with_the_whole_run(
+    made: Plan, scenario: Scenario, case: Case, money: Money, seed: int, *, whole_run: bool
+) -> Plan:
     """The plan with what holds for the best strategy from the start of the run to its end."""
     has_guards = scenario.prediction is not None or scenario.training.step_noise > 0.0
     if case.spectrum is not None or has_guards:
-        made = _with_the_spectrum(made, scenario, case, seed, whole_run=whole_run)
+        made = _with_the_spectrum(made, scenario, case, money, seed, whole_run=whole_run)
     if not whole_run:
         return made
     if scenario.training.work_s is not None and case.spectrum is None:
@@ -153,7 +156,7 @@ def _with_the_whole_run(made: Plan, scenario: Scenario, case: Case, seed: int, *
     return made
 
 
-def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int, *, whole_run: bool) -> Plan:
+def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, money: Money, seed: int, *, whole_run: bool) -> Plan:
     """The plan with what each class takes, what guards against it, several tiers, and the run under all of them."""
     from ckptplan.plan.run import spectrum_run_facts
     from ckptplan.plan.spectrum.by_class import class_facts, of_shares
@@ -168,7 +171,7 @@ def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int, *,
     found = _tiers(made, scenario, case)
     if found is not None:
         made = made._replace(tiers=found.plan, records=(*made.records, tier_record(case.of_spec, found.plan)))
-        made = made._replace(records=(*made.records, *_given_to_tiers(made, scenario, case, found.plan)))
+        made = made._replace(records=(*made.records, *_given_to_tiers(made, scenario, case, found.plan, money)))
     best = found if made.tiers_are_best else None
     if best is not None:
         case, interval_s = case.of_spec, best.plan.interval_s
@@ -183,7 +186,7 @@ def _with_the_spectrum(made: Plan, scenario: Scenario, case: Case, seed: int, *,
     )
 
 
-def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan") -> Iterator[Record]:
+def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan", money: Money) -> Iterator[Record]:
     """The records of given intervals between slots, for the pattern of the best plan over all tiers."""
     from ckptplan.plan.tiers.tiering import tiering_of
 
@@ -193,7 +196,9 @@ def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan"
         if found is not None:
             row = tier_record(case.of_spec, found.plan)
             lost = max(best.goodput - found.plan.goodput, 0.0)
-            yield row._replace(given=True, asked_interval_s=asked_s, lost_goodput=lost)
+            hours, spent = money.lost(found.plan.goodput, best.goodput, case.gpus)
+            row = row._replace(given=True, asked_interval_s=asked_s)
+            yield row._replace(lost_goodput=lost, lost_gpu_hours=hours, lost_money=spent)
 
 
 def _tiers(made: Plan, scenario: Scenario, case: Case) -> "Tiering | None":
@@ -237,6 +242,11 @@ def _cases(scenario: Scenario, scales: Sequence[int]) -> tuple[list[Case], list[
         notes += [note] if note else []
         cases += cases_of(scaled)
     return cases, notes
+
+
+def money_at(scenario: Scenario, gpus: int, price: float | None) -> Money:
+    """The work of the run, as long as that many GPUs take for it, and what one of their hours costs."""
+    return Money(size_at(scenario, gpus).scenario.training.work_s, price)
 
 
 def _as_intervals(steps: Sequence[int], scenario: Scenario) -> list[float]:

@@ -1,9 +1,10 @@
 """One flat record per strategy, method and interval: what a case comes out as."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ckptplan.interval.first_order import FirstOrder, first_order_shares
 from ckptplan.interval.methods import METHODS
@@ -12,22 +13,36 @@ from ckptplan.plan.case import Case
 from ckptplan.plan.record import TIERS, Record
 from ckptplan.units import HOUR_S
 
+Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
+
 if TYPE_CHECKING:
     from ckptplan.plan.tiers.tiering import TierPlan
 
 
 class Money(NamedTuple):
-    """Turns lost goodput into GPU-hours over the run, and into money where a price is known."""
+    """Turns a lower goodput into GPU-hours that the same work takes more, and into money where a price is known."""
 
-    duration_s: float | None
+    work_s: float | None
     gpu_hour_price: float | None
 
-    def lost(self, goodput: float | None, gpus: int) -> tuple[float | None, float | None]:
-        """GPU-hours, and money, that a loss of goodput is worth."""
-        if goodput is None or self.duration_s is None:
+    def lost(self, goodput: float, best: float, gpus: int) -> tuple[float | None, float | None]:
+        """GPU-hours, and money, that the work takes more at a goodput than at the best one; None if without end."""
+        if self.work_s is None or not (goodput > 0.0 and best > 0.0):
             return None, None
-        hours = goodput * gpus * self.duration_s / HOUR_S
+        hours = max(float(hours_more(self.work_s, goodput, best, gpus)), 0.0)
         return hours, None if self.gpu_hour_price is None else hours * self.gpu_hour_price
+
+
+def hours_more(work_s: Amount, goodput: Amount, best: Amount, gpus: Amount) -> Amount:
+    """GPU-hours that the same work takes more at one goodput than at another. [s, 1, 1, 1 -> GPU h].
+
+    Notes
+    -----
+    Work over goodput is the wall time of a long run, all GPUs are paid for as long as it lasts: ``work_s * gpus *
+    (1/goodput - 1/best) / 3600``. The points of goodput between them times the planned duration would be too few, for
+    the run that loses them also lasts longer.
+    """
+    return work_s * gpus * (1.0 / goodput - 1.0 / best) / HOUR_S
 
 
 def records_of(case: Case, methods: Sequence[str], given: Sequence[float], money: Money) -> Iterator[Record]:
@@ -57,7 +72,7 @@ def _record(
     best_method = method == case.method
     steps = case.steps(interval_s, wide=best_method) if asked_s is None else case.steps_if_whole(interval_s)
     lost = None if best is None else max(best - exact, 0.0)
-    hours, spent = money.lost(lost, case.gpus) if money else (None, None)
+    hours, spent = (None, None) if money is None or best is None else money.lost(exact, best, case.gpus)
     row = Record(
         strategy=case.save.name,
         method=method,

@@ -162,7 +162,7 @@ def _habit(plan: Plan, record: Record) -> str:
         f"{percent(record.goodput_exact)}, {points(lost)} below its optimum"
     )
     if record.lost_gpu_hours is not None and plan.duration_s is not None:
-        text += f", {whole(record.lost_gpu_hours)} GPU-hours in {format_time(plan.duration_s)} of wall time"
+        text += f"; {format_time(plan.duration_s)} of work take {whole(record.lost_gpu_hours)} GPU-hours more"
     if record.lost_money is not None:
         text += f", worth {whole(record.lost_money)} at the given price"
     return text

@@ -48,7 +48,10 @@ _RECORD: dict[str, tuple[dict[str, Any], str]] = {
     "goodput_exact": (SHARE, "exact goodput of using this interval"),
     "goodput_steps": (_MAYBE_SHARE, "exact goodput of the whole number of steps"),
     "lost_goodput": (_MAYBE_SHARE, "of a given interval, against the best number to type"),
-    "lost_gpu_hours": (MAYBE, "the same over training.duration [GPU h]"),
+    "lost_gpu_hours": (
+        MAYBE,
+        "GPU-hours that the same work takes more than with that interval: work * GPUs * (1/goodput - 1/best) [GPU h]",
+    ),
     "lost_money": (MAYBE, "the same at --gpu-hour-price"),
     "status": (TEXT, "ok, or what limits this record"),
 }

@@ -12,10 +12,10 @@ from ckptplan.interval.first_order import FirstOrder
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan.closed import ClosedCases
 from ckptplan.plan.record import PREFERENCE
+from ckptplan.plan.rows import hours_more
 from ckptplan.plan.scale.records import LONGEST_S
 from ckptplan.sweep.closed_costs import BlockCosts
 from ckptplan.sweep.derived import Derived, Floats
-from ckptplan.units import HOUR_S
 
 _NONE, _ZERO = np.array(np.nan), np.zeros(())
 
@@ -134,15 +134,24 @@ class ClosedRow(Derived):
         """What a given interval loses against the best number to type. [1]."""
         if self.asked_s is None:
             return _NONE
-        best_s = self.cases.typed(self.cases.optimum("exact"))
-        lost: Floats = np.maximum(self.cases.shares(best_s).goodput - self._exact.goodput, 0.0)
+        lost: Floats = np.maximum(self._best_goodput - self._exact.goodput, 0.0)
         return lost
+
+    @cached_property
+    def _best_goodput(self) -> Floats:
+        """Of the best number to type, whatever interval is given. [1]."""
+        best: Floats = self.cases.shares(self.cases.typed(self.cases.optimum("exact"))).goodput
+        return best
 
     @property
     def lost_gpu_hours(self) -> Floats:
-        """The same in GPU-hours over the run. [GPU h]."""
-        hours: Floats = self.lost_goodput * self.gpus * self.work_s / HOUR_S
-        return hours
+        """GPU-hours that the same work takes more by it. [GPU h]."""
+        if self.asked_s is None:
+            return _NONE
+        goodput, best = self._exact.goodput, self._best_goodput
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hours = np.maximum(hours_more(self.work_s, goodput, best, self.gpus), 0.0)
+        return np.where((goodput > 0.0) & (best > 0.0), hours, np.nan)
 
     @property
     def lost_money(self) -> Floats:

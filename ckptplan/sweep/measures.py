@@ -66,7 +66,7 @@ _RECORD = (
     Measure(
         "lost_gpu_hours",
         "GPU h",
-        "GPU-hours over the run, of all GPUs, that a given interval loses against that number.",
+        "GPU-hours, of all GPUs, that the same work takes more with a given interval than with that number.",
     ),
     Measure("lost_money", "money", "The same in money, where a price is given."),
     Measure("gpu_hours", "GPU h", "GPU-hours of the run to its end, of all GPUs: idle ones are paid too."),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from ckptplan.cost.scenario import LawName, Scenario
+from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError, printable
-from ckptplan.plan.case import cases_of
+from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.pipeline import plan
 from ckptplan.plan.record import TIERS, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of
@@ -26,7 +26,8 @@ _OF_WALL_TIME = frozenset({"gpu_hours", "gpu_hours_lost", "money", "money_lost"}
 _NOT_HERE = "no such way of saving with these values"
 
 
-class Point(NamedTuple):
+@dataclass(frozen=True)
+class Point:
     """A scenario with the values of one point, at its number of GPUs, and what is asked of it beside them."""
 
     size: Size
@@ -36,6 +37,19 @@ class Point(NamedTuple):
     def scenario(self) -> Scenario:
         """The same work by that number of GPUs."""
         return self.size.scenario
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """Its ways of saving."""
+        return cases_of(self.scenario)
+
+    def case_of(self, record: Record) -> Case:
+        """The way of saving of a record; of one over several tiers any of them."""
+        return next((case for case in self.cases if case.save.name == record.strategy), self.cases[0])
+
+    def is_closed(self, record: Record) -> bool:
+        """Whether a closed form gives the wall time of the run by the way of saving of a record."""
+        return record.strategy != TIERS and self.case_of(record).is_closed
 
 
 def rebuilt(member: Member, values: dict[str, float]) -> Scenario:
@@ -141,7 +155,7 @@ def _found(study: Study, point: Point, methods: Sequence[str]) -> list[Record]:
     money = Money(scenario.training.work_s, study.gpu_hour_price)
     records = [
         record
-        for case in cases_of(scenario)
+        for case in point.cases
         for record in records_of(case, methods, given_s, money)
         if record.given == bool(given_s)
     ]
@@ -172,6 +186,8 @@ def _of_plan(study: Study, made: Plan) -> list[Record]:
 
 def _row(study: Study, point: Point, record: Record, number: int) -> Row:
     scenario, wanted = point.scenario, sources_of(study.columns)
+    asks_hours = bool(_OF_WALL_TIME.intersection(study.columns))
+    needs_run = Source.RUN in wanted or (asks_hours and not point.is_closed(record))
     status = with_note(record.status, point.size.note)
     row = Row(
         name=RowName(record.strategy, record.method),
@@ -183,10 +199,10 @@ def _row(study: Study, point: Point, record: Record, number: int) -> Row:
         working_gpus=point.size.gpus - point.size.idle_gpus,
         speed_gpus=point.size.speed_gpus,
     )
-    if _OF_WALL_TIME.intersection(study.columns):
-        row = row._replace(wall_s=_wall_s(scenario, record))
-    if Source.RUN in wanted:
+    if needs_run:
         row = row._replace(run=_run_of(study, point, record))
+    if asks_hours:
+        row = row._replace(wall_s=_wall_s(point, row.run, record))
     if Source.SIMULATION in wanted:
         from ckptplan.sweep.simulated import simulated
 
@@ -201,27 +217,25 @@ def with_note(status: str, note: str | None) -> str:
     return note if status == OK else f"{status}; {note}"
 
 
-def _wall_s(scenario: Scenario, record: Record) -> float | None:
-    """Expected wall time of the run, as `plan.scale` has it. [s]."""
-    exponential = scenario.failures.law.name is LawName.EXPONENTIAL and not scenario.has_spectrum
-    cases = cases_of(scenario) if exponential else ()  # of others no closed form holds
-    case = next((case for case in cases if case.save.name == record.strategy), None)
-    interval_s, work_s = record.typed_interval_s(scenario.training.step_time_s), scenario.training.work_s
-    return wall_time(work_s, case, interval_s, record.goodput_typed)
+def _wall_s(point: Point, run: RunFacts | None, record: Record) -> float | None:
+    """Expected wall time of the run, as `plan` has it; of one that is too long to be played, work over goodput. [s]."""
+    if run is not None:
+        return run.expected_s
+    training = point.scenario.training
+    case = None if record.strategy == TIERS else point.case_of(record)
+    return wall_time(training.work_s, case, record.typed_interval_s(training.step_time_s), record.goodput_typed)
 
 
 def _run_of(study: Study, point: Point, record: Record) -> RunFacts | None:
     """The run to its end by the way of saving of a record, as `plan` says it of the best one."""
     from ckptplan.plan.run import run_facts, spectrum_run_facts
 
-    scenario = point.scenario
-    cases = cases_of(scenario)
+    scenario, case = point.scenario, point.case_of(record)
     if record.strategy == TIERS:
         from ckptplan.plan.tiers.tiering import tiering_of
 
-        made = tiering_of(scenario, cases[0], interval_s=record.asked_interval_s)
-        return spectrum_run_facts(scenario, cases[0].of_spec, record.interval_s, made, study.seed)
-    case = next(case for case in cases if case.save.name == record.strategy)
+        made = tiering_of(scenario, case, interval_s=record.asked_interval_s)
+        return spectrum_run_facts(scenario, case.of_spec, record.interval_s, made, study.seed)
     interval_s = record.typed_interval_s(scenario.training.step_time_s)
     if case.spectrum is not None:
         return spectrum_run_facts(scenario, case, interval_s, None, study.seed)

@@ -83,7 +83,22 @@ def test_given_intervals_cost() -> None:
     hour, five = rows(doc, given=True, method="exact")
     assert hour["lost_goodput"] == pytest.approx(0.85255 - 0.78721, abs=1e-5)
     assert five["lost_goodput"] == pytest.approx(0.85255 - 0.77692, abs=1e-5)
-    assert hour["lost_gpu_hours"] == pytest.approx(hour["lost_goodput"] * 16384 * 54 * 24, rel=1e-12)
+    work = 16384 * 54 * 24
+    best = hour["goodput_exact"] + hour["lost_goodput"]
+    assert hour["lost_gpu_hours"] == pytest.approx(work / hour["goodput_exact"] - work / best, rel=1e-12)
+
+
+def test_lost_hours_are_those_of_the_same_work() -> None:
+    """At half of the GPUs the work takes twice as long; lost hours are what the run takes longer, of all its GPUs."""
+    doc = document("llama3-405b", "--strategy", "synchronous", "--interval", "1h", "--gpus", "8192")
+    (row,) = (row for row in rows(doc, given=True, method="exact") if row["gpus"] == 8192)
+    work = 16384 * 54 * 24
+    best = row["goodput_exact"] + row["lost_goodput"]
+    assert row["lost_gpu_hours"] == pytest.approx(work / row["goodput_exact"] - work / best, rel=1e-12)
+    sentence = "points below its optimum; 54 d of work take 2,067,160 GPU-hours more"
+    assert sentence in " ".join(
+        ckptplan("optimize", "llama3-405b", "--strategy", "synchronous", "--interval", "1h").out.split()
+    )
 
 
 def test_money() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ckptplan.load import load
 from ckptplan.plan import plan
 from ckptplan.render.plan_sheet import plan_sheet
 from ckptplan.sweep.measures import MEASURES, Source, default_columns, naming_columns, sources_of
 from ckptplan.sweep.study import Each
-from tests.sweep.studies import study, swept
+from tests.sweep.studies import member, study, swept
 
 
 def test_measures_have_the_words_of_the_sheet_of_a_plan() -> None:
@@ -36,8 +38,17 @@ def test_default_columns_tell_the_rows_of_a_point_apart() -> None:
     assert sources_of(default_columns(Each.POINT, simulated=True)) == {Source.RECORD, Source.SIMULATION}
 
 
-def test_money_follows_from_gpu_hours() -> None:
-    """The price of a run is that of its GPU-hours, which are those of `optimize`."""
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [
+        ("lab-64", ()),
+        ("lab-64", ("failures.law={name: weibull, shape: 0.7}",)),
+        ("llama3-405b-causes", ()),
+        ("spectrum-16384", ()),
+    ],
+)
+def test_money_follows_from_gpu_hours(name: str, sets: tuple[str, ...]) -> None:
+    """The price of a run is that of its GPU-hours, which are those of `optimize`, simulated or by a closed form."""
     columns = (
         "gpus",
         "goodput_typed",
@@ -48,11 +59,11 @@ def test_money_follows_from_gpu_hours() -> None:
         "money",
         "money_lost",
     )
-    found = swept(study("lab-64", {}, columns, gpu_hour_price=2.0))
+    found = swept(study(member(name, sets), {}, columns, gpu_hour_price=2.0, seed=5))
     gpus, typed, lost, useful, hours, wasted, money, money_lost = (float(found[name][0]) for name in columns)  # type: ignore[index]
-    run = plan(load("lab-64", environment={}).scenario).run
+    run = plan(load(name, sets=sets, environment={}).scenario, seed=5).run
     assert run is not None
     assert lost == 1.0 - typed
-    assert useful == gpus * typed
+    assert useful == pytest.approx(gpus * typed, rel=1e-14)
     assert (hours, wasted) == (run.gpu_hours, run.gpu_hours_lost)
     assert (money, money_lost) == (2.0 * hours, 2.0 * wasted)

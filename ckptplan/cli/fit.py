@@ -101,7 +101,7 @@ def fit(
         "until": until,
         "nodes": nodes,
         "columns": _columns(column),
-        "unit": unit,
+        "unit": _unit(unit),
         "date_order": None if date_order is None else one_of(date_order, ("mdy", "dmy"), "--date-order"),
         "minimum_run": _time(minimum_run, "--minimum-run", zero=True),
         "exit_codes": tuple(exit_code) if exit_code else None,
@@ -178,6 +178,15 @@ def _time(text: str | None, option: str, *, zero: bool = False) -> float | None:
     if value == 0.0 and not zero:
         raise UsageError(f"{option} {text}: zero makes no sense here", hint="write for example 10min")
     return value
+
+
+def _unit(text: str | None) -> str | None:
+    from ckptplan.readers.records.asked import no_unit
+
+    why = no_unit(text)
+    if why is not None:
+        raise UsageError(f"--unit {why[0]}", hint=why[1])
+    return text
 
 
 def _level(text: str) -> float:

@@ -150,8 +150,8 @@ def test_warnings_go_to_standard_error(tmp_path, capsys):
         (["--merge", "-1s"], 2, "--merge -1s", ""),
         (["--level", "0"], 2, "--level 0", "95%"),
         (["--level", "95 h"], 2, "--level 95 h", ""),
-        (["--gpus", "0"], 2, "--gpus", "--help"),
-        (["--nodes", "none"], 2, "--nodes", "--help"),
+        (["--gpus", "0"], 2, "--gpus 0: less than 1", "whole number"),
+        (["--nodes", "none"], 2, "--nodes none: not a whole number", "from 1 to"),
         (["--column", "failed_at"], 2, "--column failed_at", "time=failed_at"),
         (["--column", "when=failed_at"], 2, "--column when", "one of time"),
         (["--column", "time=missing"], 1, "missing", ""),
@@ -161,7 +161,9 @@ def test_warnings_go_to_standard_error(tmp_path, capsys):
         (["--per", "node"], 1, "does not say how many nodes", "--nodes N"),
         (["--since", "yesterday"], 1, "yesterday", ""),
         (["--date-order", "ymd"], 2, "--date-order ymd", "mdy"),
-        (["--format", "yaml"], 2, "yaml", "--help"),
+        (["--format", "yaml"], 2, "--format yaml: not known", "one of table, json"),
+        (["--unit", "parsec"], 2, "--unit parsec: no unit of time", "one of ns, us, ms, s, min, h, d"),
+        (["--unit", "GB"], 2, "--unit GB: no unit of time", "one of ns, us, ms, s, min, h, d"),
     ],
 )
 def test_a_wrong_option_ends_in_one_message(events, capsys, options, code, message, hint):

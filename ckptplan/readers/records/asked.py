@@ -28,8 +28,11 @@ def record_options(keys: Mapping[str, Any]) -> RecordOptions:
     Raises
     ------
     InputError
-        For an exit code that is none.
+        For an exit code that is none, and for a unit that is none, whether the record needs one or not.
     """
+    why = no_unit(keys.get("unit"))
+    if why is not None:
+        raise InputError(f"unit {why[0]}", hint=why[1])
     return RecordOptions(
         format=keys.get("format"),
         zone=keys.get("zone"),
@@ -48,6 +51,15 @@ def record_options(keys: Mapping[str, Any]) -> RecordOptions:
             partition=keys.get("partition"),
         ),
     )
+
+
+def no_unit(unit: str | None) -> tuple[str, str] | None:
+    """Why a unit of numbers is none, with what to write; None if it can be one."""
+    from ckptplan.readers.records.moments import UNITS_S
+
+    if unit is None or unit in UNITS_S:
+        return None
+    return f"{printable(unit[:60]) or 'nothing'}: no unit of time", f"write one of {', '.join(UNITS_S)}"
 
 
 def _codes(texts: tuple[str, ...] | None) -> tuple[int, ...] | None:

@@ -55,3 +55,13 @@ def test_what_is_no_exit_code(code):
     """An exit code is a whole number of one byte."""
     with pytest.raises(InputError, match="is no exit code"):
         record_options({"exit_codes": (f"1,{code}",)})
+
+
+@pytest.mark.parametrize("unit", ["parsec", "GB", "", "H"])
+def test_a_unit_that_is_none_is_refused_whatever_the_record_holds(unit):
+    """It is looked at before the record, which may need none; with all that would be accepted."""
+    with pytest.raises(InputError) as caught:
+        record_options({"unit": unit})
+    assert "no unit of time" in caught.value.problems[0].message
+    assert caught.value.problems[0].hint == "write one of ns, us, ms, s, min, h, d"
+    assert record_options({"unit": "h"}).unit == "h"

@@ -101,7 +101,8 @@ def _record(
         lost_money=spent,
         status="",
     )
-    return row._replace(status=status.of_record(row, is_short=case.save.is_short))
+    within_a_step = asked_s is not None and case.step_time_s is not None and interval_s < case.step_time_s
+    return row._replace(status=status.of_record(row, is_short=case.save.is_short, within_a_step=within_a_step))
 
 
 def tier_record(case: Case, tiers: "TierPlan") -> Record:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan.record import Record
 from ckptplan.units import format_time, format_times
 
+Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
 OK = "ok"
 
 # A first-order figure that is off by half a point or more is worth a word; below that it prints the same.
@@ -16,11 +21,17 @@ _STEPS_COST = 0.0005
 _NO_PROGRESS = 0.05
 _LARGE_STALL = 0.2  # of the interval
 _SHORT = "a given time is shorter than the given bandwidths allow"
+_WITHIN_A_STEP = "the given interval is shorter than one step, the least that can be typed"
 
 
-def of_record(row: Record, *, is_short: bool = False) -> str:
-    """The status of one record: ``ok``, or what limits it; ``is_short`` is that of its `SaveCost`."""
-    remarks = [*_remarks(row), *([_SHORT] if is_short else [])]
+def of_record(row: Record, *, is_short: bool = False, within_a_step: bool = False) -> str:
+    """The status of one record: ``ok``, or what limits it.
+
+    ``is_short`` is that of its `SaveCost`; ``within_a_step`` says that its interval was given and is no whole step.
+    """
+    remarks = list(_remarks(row))
+    remarks += [_SHORT] if is_short else []
+    remarks += [_WITHIN_A_STEP] if within_a_step else []
     return "; ".join(remarks) or OK
 
 
@@ -37,11 +48,21 @@ def _remarks(row: Record) -> Iterator[str]:
         yield f"{row.method} takes the failures to be exponential: {_points(abs(off))} {side} the law"
     elif row.goodput_exact < _NO_PROGRESS and row.given and row.interval_s > row.mtbf_s:
         yield f"hardly any progress: the given interval is {_times(row.interval_s / row.mtbf_s)} the MTBF"
+    elif row.goodput_exact < _NO_PROGRESS and stalls_most(row.goodput_exact, row.effective_stall_s / row.interval_s):
+        yield f"hardly any progress: each save takes {_times(row.effective_stall_s / row.interval_s)} the interval"
     elif row.goodput_exact < _NO_PROGRESS:
         yield "hardly any progress: failures come faster than restarts and saves end"
     if row.goodput_steps is not None and row.goodput_exact - row.goodput_steps > _STEPS_COST:
         cost = _points(row.goodput_exact - row.goodput_steps)
         yield f"coarse steps: the whole number costs {cost}"
+
+
+def stalls_most(goodput: Amount, stall_per_interval: Amount) -> Any:
+    """Whether saves take more of the time than failures do. [1, 1].
+
+    Saves alone leave 1/(1 + r) of the time; failures leave goodput * (1 + r) of that.
+    """
+    return goodput * (1.0 + stall_per_interval) * (1.0 + stall_per_interval) > 1.0  # a square would not overflow to inf
 
 
 def _first_order_remark(row: Record) -> Iterator[str]:

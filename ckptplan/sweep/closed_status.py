@@ -58,7 +58,14 @@ def _keys(row: ClosedRow, notes: Labels, shape: tuple[int, ...]) -> Codes:
 def _flags(row: ClosedRow) -> Printed:
     at_floor = (row.interval_floor_s > 0) & (row.interval_s <= row.interval_floor_s) & (row.asked_s is None)
     stuck = (row.goodput_exact < _NO_PROGRESS) & (not row.is_first_order)
-    return _certain(at_floor + 2 * stuck.astype(np.int64) + 4 * row.is_short.astype(np.int64), 8)
+    flags = at_floor + 2 * stuck.astype(np.int64) + 4 * row.is_short.astype(np.int64) + 8 * _within_a_step(row)
+    return _certain(flags, 16)
+
+
+def _within_a_step(row: ClosedRow) -> Codes:
+    if row.asked_s is None:
+        return np.zeros((), dtype=np.int64)
+    return (row.interval_s < row.cases.step_time_s).astype(np.int64)  # nan, of an unknown step, is no step
 
 
 def _of_scale(notes: Labels) -> Printed:
@@ -73,10 +80,18 @@ def _asked(row: ClosedRow) -> Iterator[Printed]:
 
 
 def _progress(row: ClosedRow) -> Iterator[Printed]:
-    """How many times the MTBF a given interval is that lets hardly anything through."""
-    if row.asked_s is not None and not row.is_first_order:
-        ratio = row.interval_s / row.mtbf_s
-        yield where((row.goodput_exact < _NO_PROGRESS) & (row.interval_s > row.mtbf_s), significant(ratio, 3))
+    """How many times the MTBF a given interval is that lets hardly anything through, or a save that interval."""
+    if row.is_first_order:
+        return
+    stuck, is_long = row.goodput_exact < _NO_PROGRESS, np.zeros((), dtype=bool)
+    if row.asked_s is not None:
+        is_long = row.interval_s > row.mtbf_s
+        yield where(stuck & is_long, significant(row.interval_s / row.mtbf_s, 3))
+    if stuck.any():
+        of_interval = row.effective_stall_s / row.interval_s
+        stalled = stuck & ~is_long & status.stalls_most(row.goodput_exact, of_interval)
+        yield _certain(stalled.astype(np.int64), 2)
+        yield where(stalled, significant(of_interval, 3))
 
 
 def _of_first_order(row: ClosedRow) -> Iterator[Printed]:
@@ -115,13 +130,14 @@ def _texts(row: ClosedRow, notes: Labels, shape: tuple[int, ...], places: npt.ND
     columns = [chosen(row.column(name)) for name in _USED]
     asked = [None] * len(places) if row.asked_s is None else chosen(row.asked_s)
     blank = _BLANK._replace(method=row.method, given=row.asked_s is not None)
-    short, noted = chosen(row.is_short), chosen(notes.codes)
-    for given_s, is_short, note, *values in zip(asked, short, noted, *columns, strict=True):
+    short, within, noted = chosen(row.is_short), chosen(_within_a_step(row)), chosen(notes.codes)
+    for given_s, is_short, within_a_step, note, *values in zip(asked, short, within, noted, *columns, strict=True):
         known: dict[str, Any] = dict(zip(_USED, values, strict=True))
         for name in _OPTIONAL:
             known[name] = None if math.isnan(known[name]) else known[name]
         record = blank._replace(asked_interval_s=given_s, **known)
-        yield with_note(status.of_record(record, is_short=is_short), notes.names[note] or None)
+        told = status.of_record(record, is_short=is_short, within_a_step=bool(within_a_step))
+        yield with_note(told, notes.names[note] or None)
 
 
 _OPTIONAL = ("goodput", "goodput_steps")

@@ -28,9 +28,9 @@ def test_a_sentence_that_rows_share_is_made_once(monkeypatch: pytest.MonkeyPatch
 
     original = status.of_record
 
-    def counted(row: Record, *, is_short: bool) -> str:
+    def counted(row: Record, *, is_short: bool, within_a_step: bool) -> str:
         made.append(row)
-        return original(row, is_short=is_short)
+        return original(row, is_short=is_short, within_a_step=within_a_step)
 
     monkeypatch.setattr(closed_status.status, "of_record", counted)
     axes = {"restart.total": tuple(np.linspace(60.0, 600.0, 10_000).tolist())}
@@ -48,3 +48,22 @@ def test_a_given_time_that_no_bandwidth_allows_is_said_of_each_row(sets: tuple[s
     assert differing(found, point_by_point(asked)) == []
     short = ["shorter than the given bandwidths" in text for text in texts(found, "status")]
     assert 0 < sum(short) < len(short)
+
+
+@pytest.mark.parametrize("name", ["lab-64", "spot-24", "llama3-405b"])
+def test_rows_that_get_nowhere_say_whether_saves_or_failures_take_the_time(name: str) -> None:
+    """From intervals of a part of a step to those of a day, at MTBFs of a minute and of a year."""
+    axes = {INTERVAL: tuple(np.geomspace(1e-9, 86_400.0, 60).tolist()), "failures.mtbf": (60.0, 600.0, 3e7)}
+    found = swept(asked := study(member(name, ("failures={mtbf: 10 h}",)), axes, ("status",), Each.METHOD))
+    assert differing(found, point_by_point(asked)) == []
+    told = texts(found, "status")
+    for part in ("each save takes", "failures come faster", "shorter than one step", "given interval is"):
+        assert any(part in text for text in told), part
+
+
+def test_saves_stall_most_where_they_leave_less_than_failures_do() -> None:
+    """The goodput is the product of what either leaves: saves 1 / (1 + stall/interval), failures the rest of it."""
+    of_saves, of_failures = 1.0 / (1.0 + 30.0), np.array([0.02, 0.0322, 0.0323, 0.5, 1.0])
+    told = status.stalls_most(of_saves * of_failures, np.full(5, 30.0))
+    assert told.tolist() == (of_saves < of_failures).tolist() == [False, False, True, True, True]
+    assert not status.stalls_most(0.0, 1e300)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,19 +62,35 @@ PlainFormatOption = Annotated[
 ]
 
 
-def _result_file(text: str) -> Path | None:
-    """The file of ``-o``; - is standard output, as it is standard input where a spec is named."""
-    if not text.strip():
-        from ckptplan.errors import UsageError
+def file_named(option: str, example: str) -> Callable[[str], Path]:
+    """A parser of the name of a file, which an empty text is not: most likely a variable of a script is not set."""
 
-        raise UsageError("-o is given no file", hint="write for example -o plan.json, or leave -o out")
-    return None if text == "-" else Path(text)
+    def named(text: str) -> Path:
+        if not text.strip():
+            from ckptplan.errors import UsageError
+
+            hint = f"write for example {option} {example}, or leave {option} out"
+            raise UsageError(f"{option} is given no file", hint=hint)
+        return Path(text)
+
+    return named
 
 
-OutputOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", parser=_result_file, help="Write to FILE (whole or not at all)."),
-]
+def result_option(example: str) -> Any:
+    """``-o``; - is standard output, as it is standard input where a spec is named."""
+    named = file_named("-o", example)
+
+    def result_file(text: str) -> Path | None:
+        return None if text == "-" else named(text)
+
+    return typer.Option(
+        "--output", "-o", metavar="FILE", parser=result_file, help="Write to FILE (whole or not at all)."
+    )
+
+
+OutputOption = Annotated[Path | None, result_option("plan.json")]
+PageOption = Annotated[Path | None, result_option("report.html")]
+SpecFileOption = Annotated[Path | None, result_option("run.yaml")]
 
 IntervalOption = Annotated[
     list[str] | None,

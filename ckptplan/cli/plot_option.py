@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ckptplan.cli.options import file_named
 from ckptplan.cli.places import refuse_place
 from ckptplan.errors import InputError, UsageError, printable
 
@@ -26,9 +27,10 @@ class ThemeName(StrEnum):
     DARK = "dark"
 
 
+picture_file = file_named("--plot", "plan.svg")
 PlotOption = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Also draw it, to FILE.svg or FILE.png."),
+    typer.Option("--plot", metavar="FILE", parser=picture_file, help="Also draw it, to FILE.svg or FILE.png."),
 ]
 ThemeOption = Annotated[ThemeName, typer.Option("--theme", help="Colours of --plot.")]
 
@@ -106,10 +108,11 @@ def _shown(file: Path) -> str:
 
 def _refuse_ending(file: Path) -> None:
     if file.suffix.lower() not in _ENDINGS:
+        stem = "" if file.stem.startswith(".") else printable(file.stem)
         found = f"ends in {printable(file.suffix)}" if file.suffix else "has no ending"
         raise UsageError(
             f"--plot {_shown(file)}: the file {found}, and only .svg and .png can be drawn",
-            hint=f"write for example --plot {printable(file.stem) or 'plan'}.svg",
+            hint=f"write for example --plot {stem or 'plan'}.svg",
         )
 
 

@@ -12,7 +12,7 @@ import typer
 from ckptplan.cli.options import (
     GpusOption,
     IntervalOption,
-    OutputOption,
+    PageOption,
     SeedOption,
     SetOption,
     SpecArgument,
@@ -58,7 +58,7 @@ def report(
     title: TitleOption = None,
     date: DateOption = None,
     format_: PageFormatOption = None,
-    output: OutputOption = None,
+    output: PageOption = None,
 ) -> None:
     """\b
     ckptplan report llama3-405b -o report.html

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from ckptplan.cli.endings import JsonCommand, ResultCommand, YamlCommand
-from ckptplan.cli.options import Format, FormatOption, OutputOption, SetOption, SpecArgument, SpecsArgument
+from ckptplan.cli.options import (
+    Format,
+    FormatOption,
+    OutputOption,
+    SetOption,
+    SpecArgument,
+    SpecFileOption,
+    SpecsArgument,
+)
 from ckptplan.errors import InputError, Problem
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The YAML spec: schema, starter, check, values.")
@@ -72,7 +80,7 @@ def schema(
 
 
 @app.command(cls=YamlCommand, short_help="A commented spec to start from.")
-def init(output: OutputOption = None) -> None:
+def init(output: SpecFileOption = None) -> None:
     """\b
     ckptplan spec init > run.yaml
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ckptplan.cli.options import FormatChoice
+from ckptplan.cli.options import FormatChoice, file_named
 
 
 class SweepFormat(StrEnum):
@@ -96,13 +96,18 @@ ExecutorOption = Annotated[
 ]
 ResumeOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Keep finished parts in FILE, and go on from those it holds already."),
+    typer.Option(
+        metavar="FILE",
+        parser=file_named("--resume", "kept.journal"),
+        help="Keep finished parts in FILE, and go on from those it holds already.",
+    ),
 ]
 SweepPlotOption = Annotated[
     Path | None,
     typer.Option(
         "--plot",
         metavar="FILE",
+        parser=file_named("--plot", "study.svg"),
         help="Also draw it, to FILE.svg or FILE.png: the first column of numbers, over at most two axes of several "
         "values, for up to 40,000 points and 8 lines or 6 maps of specs and strategies.",
     ),

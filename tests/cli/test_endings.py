@@ -224,3 +224,31 @@ def test_markdown_goes_by_its_ending_too(tell: Tell, monkeypatch: pytest.MonkeyP
     if command[0] != "report":
         monkeypatch.setenv("CKPTPLAN_FORMAT", "md")
         assert tell(*command) == whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "example"),
+    [
+        (("optimize", "nothing", "-o"), "-o plan.json, or leave -o out"),
+        (("report", "nothing", "-o"), "-o report.html, or leave -o out"),
+        (("spec", "init", "-o"), "-o run.yaml, or leave -o out"),
+        (("levers", "nothing", "--plot"), "--plot plan.svg, or leave --plot out"),
+        (("sweep", "nothing", "--plot"), "--plot study.svg, or leave --plot out"),
+        (("sweep", "nothing", "--resume"), "--resume kept.journal, or leave --resume out"),
+    ],
+)
+def test_no_name_of_a_file_is_refused_with_one_that_would_do(
+    tell: Tell, arguments: tuple[str, ...], example: str
+) -> None:
+    """An empty text, as of a variable that is not set, is not the folder that one is in."""
+    for empty in ("", "  "):
+        told = tell(*arguments, empty)
+        option = arguments[-1]
+        assert told.err == f"error: {option} is given no file\n  hint: write for example {example}\n"
+        assert (told.code, told.out) == (2, "")
+
+
+def test_the_example_of_a_picture_is_a_picture(tell: Tell) -> None:
+    """The name that was given, where it has one, with an ending that can be drawn."""
+    for given, example in (("a.jpg", "a.svg"), ("b", "b.svg"), (".", "plan.svg"), (".svg", "plan.svg")):
+        assert tell("levers", "nothing", "--plot", given).err.endswith(f"write for example --plot {example}\n")

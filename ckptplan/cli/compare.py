@@ -69,7 +69,7 @@ def _compared(specs: tuple[Spec, Spec], strategy: list[str] | None, price: float
 
     scenarios = _with_strategies(specs, strategy)
     made = compared(*scenarios, gpu_hour_price=price)
-    made = made._replace(notes=(*made.notes, *_of_spreads(specs)))
+    made = made._replace(notes=(*made.notes, *_of_ranges(specs)))
     inputs, equal = differing_inputs(*map(_values, specs, scenarios))
     return Compared(made, (specs[0].file, specs[1].file), (specs[0].si, specs[1].si), inputs, equal, price)
 
@@ -111,10 +111,11 @@ def _sides(specs: tuple[Spec, Spec]) -> list[tuple[str, Spec]]:
     return list(zip("AB", specs, strict=True))
 
 
-def _of_spreads(specs: Sequence[Spec]) -> Iterator[str]:
+def _of_ranges(specs: Sequence[Spec]) -> Iterator[str]:
+    from ckptplan.cli.uncertainty import of_ranges
+
     for side, spec in zip("AB", specs, strict=True):
-        if spec.spreads:
-            yield f"{', '.join(spec.spreads)} of {side} is not known exactly: its central value counts"
+        yield from of_ranges(spec, side)
 
 
 def _unanswered(compared: Compared) -> Iterator[str]:

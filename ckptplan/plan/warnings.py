@@ -28,7 +28,7 @@ def warnings(
         *_save_notes(scenario, cases),
         *_incomplete_ledger(scenario),
         *_gpu_memory(scenario),
-        *_few_failures(scenario),
+        *few_failures(scenario),
         *_law(scenario, cases),
         *_large_terms(scenario, records),
         *_floors(scenario, records),
@@ -75,7 +75,8 @@ def _gpu_memory(scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _few_failures(scenario: Scenario) -> Iterator[str]:
+def few_failures(scenario: Scenario) -> Iterator[str]:
+    """A count of failures that says little about the MTBF."""
     evidence = scenario.failures.evidence
     if evidence is None or evidence.failures >= _FEW_FAILURES:
         return

@@ -228,7 +228,7 @@ def test_a_warning_of_the_spec_is_one_line(tell: Tell, tmp_path: Path) -> None:
         (("--date", "20260130"), 2, "not a date"),
         (("--date", "2026-W05-1"), 2, "not a date"),
         (("--date", "<b>"), 2, "not a date"),
-        (("--format", "pdf"), 2, "'pdf'"),
+        (("--format", "pdf"), 2, "--format pdf: not known"),
         (("--format", "md", "-o", "x.html"), 2, "promises the other format"),
         (("--format", "html", "-o", "x.md"), 2, "promises the other format"),
         (("-o", "x.pdf"), 2, "a browser prints the HTML as PDF"),

@@ -308,6 +308,11 @@ def format_count(count: float | None) -> str:
     return f"{_digits(count / 10.0**power, 4)}e{power}"
 
 
+def format_gpus(count: int) -> str:
+    """``1 GPU``, ``16,384 GPUs``: a number of GPUs in a sentence."""
+    return f"{count:,} GPU{'' if count == 1 else 's'}"
+
+
 def format_percent(fraction: float | None) -> str:
     """``95 %``, ``5.388 %``: a fraction of one in percent, four digits."""
     if fraction is None or math.isnan(fraction):

@@ -180,6 +180,11 @@ def test_sizes_rates_counts_and_percents_are_short() -> None:
     assert units.format_percent(0.95) == "95 %"
 
 
+def test_one_gpu_is_one() -> None:
+    """A number of GPUs in a sentence."""
+    assert [units.format_gpus(count) for count in (1, 2, 16_384)] == ["1 GPU", "2 GPUs", "16,384 GPUs"]
+
+
 def test_large_shares_are_so_many_times() -> None:
     """Up to ten times a share is in percent, in the digits that are asked for; beyond, so many times the whole."""
     assert units.format_share(0.16667, "the MTBF") == "16.67 % of the MTBF"

@@ -8,7 +8,7 @@ from ckptplan.cost.scenario import Kind, LawName, Scenario, Strike
 from ckptplan.cost.size import sizes
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import Plan, Record
-from ckptplan.units import format_count, format_percent, format_share, format_size, format_time
+from ckptplan.units import format_count, format_gpus, format_percent, format_share, format_size, format_time
 
 # Where these shares of the MTBF are passed, the terms that first order drops reach whole points of goodput.
 _STALL_IS_LARGE = 0.05
@@ -39,7 +39,7 @@ def warnings(
 
 
 def _at(scenario: Scenario, gpus: int) -> str:
-    return "" if gpus == scenario.cluster.gpus else f" at {format_count(gpus)} GPUs"
+    return "" if gpus == scenario.cluster.gpus else f" at {format_gpus(gpus)}"
 
 
 def _save_notes(scenario: Scenario, cases: Sequence[Case]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckptplan.cost.scenario import EXPONENTIAL, LawName
 from ckptplan.fit.ends import WHOLE_RECOVERIES, Recovery
 from ckptplan.fit.planning import RecordedFailures, same_size
-from ckptplan.units import HOUR_S
+from ckptplan.units import HOUR_S, format_gpus
 
 _DAY_S = 24 * HOUR_S
 
@@ -46,7 +46,7 @@ def _law(found: RecordedFailures, planned_gpus: int | None) -> list[str]:
     if found.others:
         return [f"  # {text} fits better than the exponential law that classes need"]
     if found.gpus is not None and (planned_gpus is None or not same_size(found.gpus, planned_gpus)):
-        return [f"  # {text} fits a job of {round(found.gpus):,} GPUs; it does not scale to another size"]
+        return [f"  # {text} fits a job of {format_gpus(round(found.gpus))}; it does not scale to another size"]
     return [f"  {text}"]
 
 

@@ -7,6 +7,7 @@ from math import prod
 from ckptplan.cost.scenario import Cluster, Layout, Power, Shard
 from ckptplan.spec.fields import whole_numbers
 from ckptplan.spec.record import Record
+from ckptplan.units import format_gpus
 
 _AXES = ("tensor", "pipeline", "context", "data", "replicas")
 _MOST_SHOWN = 16  # stages of an example
@@ -22,7 +23,7 @@ def build_cluster(record: Record) -> Cluster | None:
     if gpus is not None and per_node is not None and per_node > gpus and record.fields.has("cluster.gpus_per_node"):
         record.warn(
             "cluster.gpus_per_node",
-            f"a node has {per_node:,} GPUs, more than the {gpus:,} of the job",
+            f"a node has {format_gpus(per_node)}, more than the {gpus:,} of the job",
             "are the two exchanged? gpus is the number of the whole job",
         )
     if not record.fields.sound("cluster.gpus", "cluster.layout") or gpus is None:
@@ -105,17 +106,21 @@ def _solve(record: Record, gpus: int, axes: dict[str, int], *, hsdp: bool) -> di
     if follower in axes:
         product = rest * axes[follower]
         if product != gpus:
-            message = f"{written} = {product:,} GPUs, but cluster.gpus is {gpus:,}"
+            message = f"{written} = {format_gpus(product)}, but cluster.gpus is {gpus:,}"
             better = f"write {follower}: {gpus // rest:,}".replace(",", "_")
             better = better if gpus % rest == 0 else _nearest(record, gpus, rest)
             record.fields.fault("cluster.layout", message, f"{better}, or leave {follower} out: it follows")
             return None
     elif gpus % rest:
-        message = f"{gpus:,} GPUs do not divide by {written} = {rest:,}"
+        message = f"{_undivided(gpus)} by {written} = {rest:,}"
         record.fields.fault("cluster.layout", message, _nearest(record, gpus, rest))
         return None
     axes[follower] = gpus // rest
     return axes
+
+
+def _undivided(gpus: int) -> str:
+    return f"{format_gpus(gpus)} {'does' if gpus == 1 else 'do'} not divide"
 
 
 def _nearest(record: Record, gpus: int, rest: int) -> str:
@@ -135,9 +140,7 @@ def _saved_axes(record: Record, gpus: int) -> dict[str, int]:
     if gpus % together == 0 and gpus // together * axes.get("context", 1) % expert == 0:
         return axes
     written = ", ".join(f"{axis} {size:,}" for axis, size in axes.items())
-    message = (
-        f"the checkpoint was saved with {written}, by which {gpus:,} GPUs do not divide: all is planned as sharded"
-    )
+    message = f"the checkpoint was saved with {written}, by which {_undivided(gpus)}: all is planned as sharded"
     record.warn("cluster.gpus", message, "write cluster.layout")
     return {}
 

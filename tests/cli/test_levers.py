@@ -504,3 +504,25 @@ def test_warnings_are_those_of_the_run_as_it_is(tell: Tell) -> None:
     }
     assert len(minded["asynchronous"]) == 1
     assert "the flush of" in minded["asynchronous"][0]
+
+
+def test_one_gpu_is_one_in_every_sentence(tell: Tell) -> None:
+    """A lever, a size and a layout of a single GPU."""
+    made = tell("levers", "lab-64", "--change", "cluster.gpus=1")
+    assert made.code == 0, made.err
+    assert "; 1 GPU: ranked by GPU-hours" in " ".join(made.out.split())
+    refused = tell("optimize", "llama3-405b", "--set", "cluster.gpus=1")
+    assert "1 GPU does not divide by tensor 8" in refused.err
+    sizes = tell("optimize", "lab-64", "--gpus", "1")
+    assert "at 1 GPU: " in sizes.err
+    for told in (made, refused, sizes):
+        assert not re.search("(?<![0-9,.])1 GPUs", told.out + told.err)
+
+
+def test_a_price_of_work_that_is_not_known_and_ranges_are_said(tell: Tell) -> None:
+    """Without the work there are no GPU-hours to price; ranges count by their central value."""
+    ran = tell("levers", "llama3-405b", "--set", "training={step_time: 5 s}", "--gpu-hour-price", "2")
+    assert "warning: no training.duration is given, so GPU-hours have no number and no price" in ran.err
+    ran = tell("levers", "llama3-405b", "--set", "save[0].stall=50..70 s", "--gpu-hour-price", "2")
+    assert "warning: save[0].stall is not known exactly: its central value counts" in ran.err
+    assert "no training.duration" not in ran.err

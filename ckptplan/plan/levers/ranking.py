@@ -18,7 +18,7 @@ from ckptplan.plan.levers.savings import with_savings
 from ckptplan.plan.levers.together import PAIRED, PAIRED_CLOSED, joint
 from ckptplan.plan.levers.wording import first_of, first_sentence, gain
 from ckptplan.plan.levers.work import UNTOLD, Told, told_by, with_its_steps, words_of, work_of
-from ckptplan.units import format_time
+from ckptplan.units import format_gpus, format_time
 
 if TYPE_CHECKING:
     from ckptplan.cost.scenario import Scenario
@@ -193,7 +193,7 @@ def _of_work(one: _Under, before: Scenario, wall_s: float | None) -> Iterator[st
     work = work_of(before, after, one.told)
     if before.cluster.gpus == after.cluster.gpus and work.steps == work.step == 1.0:
         return
-    gpus = f"{after.cluster.gpus:,} GPUs: " if before.cluster.gpus != after.cluster.gpus else ""
+    gpus = f"{format_gpus(after.cluster.gpus)}: " if before.cluster.gpus != after.cluster.gpus else ""
     saved = "wall time is not known" if wall_s is None else f"the run ends {format_time(abs(wall_s))} "
     saved += "" if wall_s is None else "sooner" if wall_s >= 0.0 else "later"
     yield f"{gpus}ranked by GPU-hours for the same work, not by goodput: {words_of(before, after, one.told)}; {saved}"

@@ -12,7 +12,7 @@ from ckptplan.plan.scale.peaks import ScalePeak
 from ckptplan.plan.scale.size import Size
 from ckptplan.plan.status import OK
 from ckptplan.plan.warnings import host_copies_left_out
-from ckptplan.units import format_count, format_percent, format_time
+from ckptplan.units import format_count, format_gpus, format_percent, format_time
 
 if TYPE_CHECKING:
     from ckptplan.plan.scale.records import ScaleRecord
@@ -56,7 +56,7 @@ def _beyond_the_peak(curve: Curve, peaks: Sequence[ScalePeak]) -> Iterator[str]:
     for one in peaks:
         if one.peak.gpus is not None and 0 < one.peak.gpus < curve.planned:
             yield (
-                f"{one.strategy}: the planned {format_count(curve.planned)} GPUs do less than "
+                f"{one.strategy}: the planned {format_gpus(curve.planned)} do less than "
                 f"{format_count(one.peak.gpus)} would; plan fewer, or shorten the restart and the save"
             )
 
@@ -66,7 +66,7 @@ def _no_progress(records: Sequence[ScaleRecord]) -> Iterator[str]:
         least = next((r for r in records if r.strategy == name and r.goodput < _HARDLY_ANY), None)
         if least is not None:
             yield (
-                f"{name}: goodput is below {format_percent(_HARDLY_ANY)} at {format_count(least.gpus)} GPUs, where "
+                f"{name}: goodput is below {format_percent(_HARDLY_ANY)} at {format_gpus(least.gpus)}, where "
                 f"failures come every {format_time(least.mtbf_s)}; plan fewer GPUs, or shorten the restart "
                 f"({format_time(least.restart_total_s)}) and the save first"
             )
@@ -76,7 +76,7 @@ def _long_restarts(records: Sequence[ScaleRecord]) -> Iterator[str]:
     first = min((r for r in records if r.restart_total_s > r.mtbf_s), key=lambda r: r.gpus, default=None)
     if first is not None:
         yield (
-            f"at {format_count(first.gpus)} GPUs a restart of {format_time(first.restart_total_s)} is longer than the "
+            f"at {format_gpus(first.gpus)} a restart of {format_time(first.restart_total_s)} is longer than the "
             f"MTBF of {format_time(first.mtbf_s)}; shorten the restart first: no interval wins it back"
         )
 
@@ -88,7 +88,7 @@ def _waiting(curve: Curve, records: Sequence[ScaleRecord]) -> Iterator[str]:
         return
     way = "waits for nodes" if spares.reshard_s is None else "lacks replicas"
     yield (
-        f"at {format_count(first.gpus)} GPUs the job {way} {format_percent(first.waiting_fraction)} of the time: "
+        f"at {format_gpus(first.gpus)} the job {way} {format_percent(first.waiting_fraction)} of the time: "
         f"{format_count(spares.nodes)} spare nodes are too few; raise spares.nodes before you add GPUs"
     )
 
@@ -103,7 +103,7 @@ def _saves(curve: Curve, records: Sequence[ScaleRecord]) -> Iterator[str]:
         for name, case in curve.cases(gpus).items():
             if case.save.notes and name not in said:
                 said.add(name)
-                yield f"{name} at {format_count(gpus)} GPUs: {case.save.notes[0]}"
+                yield f"{name} at {format_gpus(gpus)}: {case.save.notes[0]}"
 
 
 def _batch(curve: Curve, batch: BatchFacts | None) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _batch(curve: Curve, batch: BatchFacts | None) -> Iterator[str]:
         one = next((one for one in idle if one.gpus == curve.planned), idle[0])
         few = batch.most_replicas
         yield (
-            f"at {format_count(one.gpus)} GPUs {format_count(one.replicas - few)} of {format_count(one.replicas)} "
+            f"at {format_gpus(one.gpus)} {format_count(one.replicas - few)} of {format_count(one.replicas)} "
             f"replicas are idle: the global batch has only {format_count(few)} micro-batch{'' if few == 1 else 'es'}; "
             f"raise global_batch to {format_count(one.replicas * batch.micro_batch)} or more, or plan no more than "
             f"{format_count(few)} replica{'' if few == 1 else 's'}"

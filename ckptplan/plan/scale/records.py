@@ -12,7 +12,7 @@ from ckptplan.plan.scale import notes
 from ckptplan.plan.scale.curve import Curve
 from ckptplan.plan.scale.size import Size
 from ckptplan.plan.scale.yields import Yield, Yields
-from ckptplan.units import HOUR_S
+from ckptplan.units import HOUR_S, format_gpus
 
 LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 _J_PER_MWH = 3.6e9
@@ -73,7 +73,9 @@ def records_at(yields: Yields, gpus: int, asked: Asked) -> Iterator[ScaleRecord]
         found = yields.alone(gpus)
         several = yields.at(curve.tiers, gpus) if curve.tiers in curve.strategies else None
     except InputError as error:
-        raise InputError([replace(p, message=f"at {gpus:,} GPUs: {p.message}") for p in error.problems]) from error
+        raise InputError(
+            [replace(p, message=f"at {format_gpus(gpus)}: {p.message}") for p in error.problems]
+        ) from error
     for name, one in found.items():
         yield _with_energy(_record(curve, size, name, one, asked), one.case, size, asked)
     if several is not None:

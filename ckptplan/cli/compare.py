@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ckptplan.cli.options import Format, FormatOption, OutputOption
-from ckptplan.cli.prices import PriceOption
+from ckptplan.cli.prices import PriceOption, unanswered
 from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
@@ -120,11 +120,8 @@ def _of_ranges(specs: Sequence[Spec]) -> Iterator[str]:
 
 def _unanswered(compared: Compared) -> Iterator[str]:
     """What was asked for and cannot be known from the specs."""
-    if compared.gpu_hour_price is None:
-        return
     for side, outcome in zip("AB", compared.made.outcomes, strict=True):
-        if outcome.work_s is None:
-            yield f"{side}: no training.duration, so lost GPU-hours have no number and no price"
+        yield from unanswered(compared.gpu_hour_price, outcome.work_s, side)
 
 
 def _as(format_: Format, compared: Compared, output: Path | None) -> str:

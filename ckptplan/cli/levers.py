@@ -17,7 +17,7 @@ from ckptplan.cli.options import (
     StrategyOption,
 )
 from ckptplan.cli.plot_option import PlotOption, ThemeName, ThemeOption, draw, plot_to
-from ckptplan.cli.prices import PriceOption
+from ckptplan.cli.prices import PriceOption, unanswered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,6 +53,7 @@ def levers(
     from ckptplan.cli.choices import with_strategies
     from ckptplan.cli.lever_changes import Changed, changes
     from ckptplan.cli.output import emit, refuse_overwriting, warn
+    from ckptplan.cli.uncertainty import of_ranges
     from ckptplan.load import bytes_of
     from ckptplan.plan.levers.ranking import levers as levers_of
 
@@ -77,7 +78,7 @@ def levers(
         gpu_hour_price=gpu_hour_price,
     )
     emit(_as(format_, made, loaded, output), output)
-    warn([*loaded.warnings, *made.warnings])
+    warn([*loaded.warnings, *made.warnings, *of_ranges(loaded), *unanswered(gpu_hour_price, made.work_s)])
     draw(picture, lambda colours: _figure(made, colours), loaded.named)
 
 

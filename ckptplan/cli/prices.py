@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -21,6 +22,12 @@ def _checked(context: typer.Context, option: typer.CallbackParam, value: float |
     from_environment = source is not None and source.name == "ENVIRONMENT"
     given = f"{_VARIABLE}={value:g}" if from_environment else f"{option.opts[0]} {value:g}"
     raise UsageError(f"{given}: {why}", hint="write the price of one GPU for one hour, for example 2.5")
+
+
+def unanswered(price: float | None, work_s: float | None, side: str = "") -> Iterator[str]:
+    """A price that nothing has, because the work of the run is not known; ``side`` names one of several specs."""
+    if price is not None and work_s is None:
+        yield f"{f'{side}: ' if side else ''}no training.duration is given, so GPU-hours have no number and no price"
 
 
 PriceOption = Annotated[

@@ -19,7 +19,7 @@ from ckptplan.cli.options import (
     StepsOption,
     StrategyOption,
 )
-from ckptplan.cli.prices import PriceOption
+from ckptplan.cli.prices import PriceOption, unanswered
 from ckptplan.errors import UsageError, printable
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def report(
     with noting_lost_letters() as lost:
         made = gathered(loaded, asked, drawn=chosen is PageFormat.HTML)
     emit(_written(made, chosen, title, date), output)
-    warn([*loaded.warnings, *found(made), *lost_letters(lost, "a picture of the report")])
+    without_price = unanswered(gpu_hour_price, loaded.scenario.training.work_s)
+    warn([*loaded.warnings, *found(made), *without_price, *lost_letters(lost, "a picture of the report")])
 
 
 def _refuse_title(title: str | None) -> None:

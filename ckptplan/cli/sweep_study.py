@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ckptplan.cli.choices import methods_named, one_of, with_strategies
@@ -15,11 +15,12 @@ from ckptplan.spec.reading import Spec
 from ckptplan.spec.sweep_group import Asked, unknown_names
 from ckptplan.spec.sweep_members import Rebuilt
 from ckptplan.sweep.evaluation import check
-from ckptplan.sweep.measures import default_columns
+from ckptplan.sweep.measures import MEASURES, Source, default_columns
 from ckptplan.sweep.study import Each, Member, Study
 from ckptplan.sweep.titles import columns_of, meant_by
 
 _MONEY = ("money", "money_lost", "lost_money")
+_OF_WORK = (*_MONEY, "gpu_hours", "gpu_hours_lost", "lost_gpu_hours")
 _LEAST_SHOWN = "goodput_typed"
 _MOST_TOLD = 3  # specs in one message
 
@@ -106,8 +107,36 @@ def _study(found: Found, axes: Sequence[WrittenAxis], options: Options) -> Plann
     check(study)
     specs = tuple(spec for spec, _ in read)
     notes = [*found.notes, *(note for axis in axes for note in axis.notes), *left_out]
+    notes += [*_not_known_well(kept, axes), *_without_numbers(kept, study)]
     inputs = tuple(dict.fromkeys((*found.files, *(name for spec in specs for name in spec.named))))
     return Planned(study, specs, hidden, inputs, (*notes, *_warnings([spec for spec, _, _ in kept])))
+
+
+def _not_known_well(
+    kept: Sequence[tuple[Spec, Scenario, tuple[str, ...]]], axes: Sequence[WrittenAxis]
+) -> Iterator[str]:
+    """Few failures, unless they are what is swept, and ranges; a sentence about one of several specs names it."""
+    from ckptplan.cli.uncertainty import not_known_well, of_ranges
+
+    of_failures = any(axis.path[0] == "failures" for axis in axes)
+    for spec, scenario, _ in kept:
+        for text in of_ranges(spec) if of_failures else not_known_well(spec, scenario):
+            yield f"{printable(spec.file)}: {text}" if len(kept) > 1 else text
+
+
+def _without_numbers(kept: Sequence[tuple[Spec, Scenario, tuple[str, ...]]], study: Study) -> Iterator[str]:
+    """Columns that were asked for and stay empty for want of a price, or of the work of the run."""
+    money = [name for name in study.columns if name in _MONEY]
+    if money and study.gpu_hour_price is None:
+        yield f"no price is given, so there is no {', '.join(money)}: add --gpu-hour-price"
+    known = [name for name in study.columns if name in MEASURES]
+    of_work = [name for name in known if name in _OF_WORK or MEASURES[name].source is Source.RUN]
+    if any(axis.key.startswith("training") for axis in study.axes):
+        return
+    for spec, scenario, _ in kept:
+        if of_work and scenario.training.work_s is None:
+            named = f"{printable(spec.file)}: " if len(kept) > 1 else ""
+            yield f"{named}no training.duration is given, so there is no {', '.join(of_work)}"
 
 
 def _warnings(specs: Sequence[Spec]) -> list[Problem]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
@@ -62,21 +63,45 @@ def read_member(
     InputError
         With every fault of the file and of what overrides it, at the first point; those of an axis are said to be of
         that axis.
+
+    Notes
+    -----
+    Warnings are those of that point, and of the least and the greatest value of each axis beside it.
     """
     own = [axis for axis in axes if axis.axis.key not in _APART]
-    first: InputError | None = None
-    for values in islice(product(*(_sampled(axis.axis.values) for axis in own)), _MOST_TRIED):
+
+    def at(values: Sequence[float | int]) -> Spec:
         texts = [axis.as_set(value) for axis, value in zip(own, values, strict=True)]
         places = {label_of(text): axis for text, axis in zip(texts, own, strict=True)}
         try:
             spec = read_spec(data, file, sets=[*sets, *texts], environment=environment, files=files)
         except InputError as error:
-            first = first or InputError([_of_axis(problem, places) for problem in error.problems])
+            raise InputError([_of_axis(problem, places) for problem in error.problems]) from error
+        return replace(spec, warnings=tuple(_of_axis(warning, places) for warning in spec.warnings))
+
+    first: InputError | None = None
+    for values in islice(product(*(_sampled(axis.axis.values) for axis in own)), _MOST_TRIED):
+        try:
+            spec = at(values)
+        except InputError as error:
+            first = first or error
             continue
         root = None if spec._fields is None else spec._fields.groups.get("")
-        spec = replace(spec, warnings=tuple(_of_axis(warning, places) for warning in spec.warnings))
+        warnings = list(spec.warnings)
+        for others in _outermost(own, values):
+            with suppress(InputError):  # a fault of this value, which its rows say
+                warnings += at(others).warnings
+        spec = replace(spec, warnings=tuple(dict.fromkeys(warnings)))
         return spec, tuple(_with_indices(axis, root) for axis in axes)
     raise first or InputError("an axis has no values")
+
+
+def _outermost(axes: Sequence[WrittenAxis], values: Sequence[float | int]) -> Iterator[tuple[float | int, ...]]:
+    """The least and the greatest value of each axis, beside some values of the others."""
+    for number, axis in enumerate(axes):
+        for value in dict.fromkeys((min(axis.axis.values), max(axis.axis.values))):
+            if value != values[number]:
+                yield (*values[:number], value, *values[number + 1 :])
 
 
 def _sampled(values: Sequence[float | int]) -> tuple[float | int, ...]:
@@ -89,6 +114,8 @@ def _sampled(values: Sequence[float | int]) -> tuple[float | int, ...]:
 def _of_axis(problem: Problem, places: Mapping[str, WrittenAxis]) -> Problem:
     problem = replace(problem, hint=_of_phases(problem.hint, [axis.path for axis in places.values()]))
     axis = None if problem.place is None else places.get(problem.place.file)
+    if axis is None and problem.key is not None:  # of a group, one value of which is an axis
+        axis = next((one for one in places.values() if one.axis.key.startswith(f"{problem.key}.")), None)
     return problem if axis is None else replace(problem, place=axis.place)
 
 

@@ -407,3 +407,56 @@ def test_a_hostile_name_is_no_formula_in_csv(tell, tmp_path):
     planned = tell("optimize", str(spec), "--format", "csv")
     assert {row["strategy"] for row in _rows(planned.out)} == {"'=1+1", "asynchronous"}
     assert {row["spec"][:2] for row in (*_rows(swept.out), *_rows(planned.out))} == {"'@"}
+
+
+def test_the_least_and_the_greatest_value_of_an_axis_are_checked(tell: Tell) -> None:
+    """Each with what reading a spec with it would warn of, at the option, wherever in the list they stand."""
+    for values in ("1s,1min,1e9 d", "1 h,1e9 d,1s", "1e9 d,1s"):
+        ran = tell("sweep", RUN, "--over", f"failures.mtbf={values}")
+        assert ran.code == 0, ran.err
+        assert ran.err.count(f"warning: --over failures.mtbf={values}: failures.mtbf: one GPU would fail every") == 2
+        assert "is this one in minutes that was meant in hours?" in ran.err
+        assert "is this the MTBF of one GPU?" in ran.err
+
+
+def test_a_warning_of_a_group_is_one_of_the_axis_in_it(tell: Tell) -> None:
+    """The count of an axis is odd, and not what the file says."""
+    ran = tell("sweep", RUN, "--over", "failures.interruptions.count=1,419")
+    assert "warning: --over failures.interruptions.count=1,419: failures.interruptions: one GPU would" in ran.err
+    assert "yaml:" not in ran.err
+
+
+def test_few_failures_and_ranges_are_said(tell: Tell) -> None:
+    """A sweep carries neither through its points; where failures are what is swept their count is no news."""
+    sets = ("--set", "failures.interruptions.count=3", "--set", "save[0].stall=50..70 s")
+    ran = tell("sweep", RUN, *sets, "--over", "restart.total=1 min,5 min")
+    assert "warning: only 3 failures were counted: the MTBF lies between 148 h and 87.3 d (95 %)" in ran.err
+    assert "warning: save[0].stall is not known exactly: its central value counts" in ran.err
+    ran = tell("sweep", RUN, *sets, "--over", "failures.interruptions.count=3,400")
+    assert "failures were counted" not in ran.err
+    ran = tell(
+        "sweep",
+        RUN,
+        "lab-64",
+        *sets[:2],
+        "--over",
+        "restart.total=1 min,5 min",
+        "--set",
+        "failures.interruptions={count: 3, over: 54 d, gpus: 64}",
+    )
+    assert "llama3-405b.yaml: only 3 failures" in ran.err
+    assert "lab-64.yaml: only 3 failures" in ran.err
+
+
+def test_columns_without_numbers_have_a_reason(tell: Tell) -> None:
+    """No price, or no work of the run: dashes are explained."""
+    ran = tell("sweep", RUN, "--over", "restart.total=1 min", "--show", "money,goodput")
+    assert ran.code == 0, ran.err
+    assert "warning: no price is given, so there is no money: add --gpu-hour-price" in ran.err
+    bare = ("--set", "training={step_time: 5 s}")
+    ran = tell("sweep", RUN, *bare, "--over", "restart.total=1 min", "--show", "gpu_hours,expected_s,goodput")
+    assert "warning: no training.duration is given, so there is no gpu_hours, expected_s\n" in ran.err
+    ran = tell("sweep", RUN, *bare, "--over", "training.duration=1 d,2 d", "--show", "gpu_hours")
+    assert "no training.duration" not in ran.err
+    ran = tell("sweep", RUN, "--over", "restart.total=1 min", "--show", "money", "--gpu-hour-price", "2")
+    assert "there is no" not in ran.err

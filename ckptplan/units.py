@@ -17,6 +17,7 @@ HOUR_S = 3600.0
 _DEAREST_GPU_HOUR = 1e9  # in any currency: beyond it sums over a run are no numbers that anybody reads
 _MINUTE, _DAY = 60.0, 24 * HOUR_S
 _YEAR = 365 * _DAY
+_LEAST_OF_A_UNIT = 0.01  # what is less of the unit of a range is printed in its own
 _MANY_TIMES = 10.0  # from here on a share of something is so many times it
 COUNTLESS = 1e15  # from here on no one reads the digits
 
@@ -276,6 +277,14 @@ def format_time(seconds: float | None) -> str:
     longer = ((_YEAR, "years", 2 * _YEAR), (_DAY, "d", 10 * _DAY), (HOUR_S, "h", 0.0))
     size, unit, _ = next(step for step in longer if abs(seconds) >= step[2])
     return f"{_digits(seconds / size, 3)} {unit}"
+
+
+def format_time_ends(low_s: float, high_s: float) -> tuple[str, str]:
+    """``2.35 h`` and ``3.11 h``: both ends of a range in the unit of the larger, if the smaller is something in it."""
+    low, high = format_time(low_s), format_time(high_s)
+    unit = high.rpartition(" ")[2]
+    size = _TIMES.get(unit, math.inf)  # "infinite" has none
+    return (f"{_digits(low_s / size, 3)} {unit}" if low_s >= _LEAST_OF_A_UNIT * size else low), high
 
 
 def format_size(size_bytes: float | None) -> str:

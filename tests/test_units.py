@@ -180,6 +180,35 @@ def test_sizes_rates_counts_and_percents_are_short() -> None:
     assert units.format_percent(0.95) == "95 %"
 
 
+@pytest.mark.parametrize(
+    ("low_s", "high_s", "texts"),
+    [
+        (8470.0, 3.11 * 3600, ("2.35 h", "3.11 h")),
+        (8470.0, 9000.0, ("8,470 s", "9,000 s")),
+        (0.98, 1.25, ("0.98 s", "1.25 s")),
+        (0.5, 0.9996, ("0.5 s", "1 s")),
+        (9 * 86400.0, 12 * 86400.0, ("9 d", "12 d")),
+        (300 * 86400.0, 3 * 365 * 86400.0, ("0.822 years", "3 years")),
+        (60.0, 54 * 86400.0, ("60 s", "54 d")),
+        (0.0, 7200.0, ("0 s", "7,200 s")),
+        (9000.0, math.inf, ("9,000 s", "infinite")),
+    ],
+)
+def test_both_ends_of_a_range_have_one_unit(low_s: float, high_s: float, texts: tuple[str, str]) -> None:
+    """That of the larger end, as it is printed alone; what would be nothing in it keeps its own."""
+    assert units.format_time_ends(low_s, high_s) == texts
+    assert texts[1] == units.format_time(high_s)
+
+
+@given(st.floats(1e-9, 1e12), st.floats(1.0, 99.0))
+def test_a_range_reads_as_what_it_is(low_s: float, ratio: float) -> None:
+    """Both ends read back to three digits, in one unit."""
+    low, high = units.format_time_ends(low_s, low_s * ratio)
+    assert low.split()[1] == high.split()[1]
+    for text, value in ((low, low_s), (high, low_s * ratio)):
+        assert parse_quantity(text.replace(",", ""), "time") == pytest.approx(value, rel=0.0051)
+
+
 def test_one_gpu_is_one() -> None:
     """A number of GPUs in a sentence."""
     assert [units.format_gpus(count) for count in (1, 2, 16_384)] == ["1 GPU", "2 GPUs", "16,384 GPUs"]

@@ -6,7 +6,7 @@ from ckptplan.cost.scenario import LawName
 from ckptplan.fit.counting import COUNTED, SIGNIFICANCE, Per
 from ckptplan.fit.fitting import Fitted, Laws
 from ckptplan.fit.record import Outcome
-from ckptplan.units import format_time
+from ckptplan.units import format_time, format_time_ends
 
 FEW = 5  # failures below which half or double the MTBF lies well within the interval
 _TOGETHER = 0.8  # moments per failure, below which failures did not come by themselves
@@ -58,7 +58,7 @@ def _count(fitted: Fitted) -> tuple[str, ...]:
             f"{format_time(rate.low_s)} ({level}), and not known; give a longer record, or --since and --until"
         )
     elif rate.failures < FEW:
-        low, high = format_time(rate.low_s), format_time(rate.high_s)
+        low, high = format_time_ends(rate.low_s, rate.high_s)
         said.append(
             f"only {names_of(found.outcomes, rate.failures)}: the MTBF of one {unit} lies between {low} and {high} "
             f"({level}); plan for the lower end too, or give a longer record"

@@ -18,7 +18,7 @@ from ckptplan.render.marking import bullets, heading, sentences
 from ckptplan.render.numbers import duration, durations, quantity, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
-from ckptplan.units import HOUR_S, format_time
+from ckptplan.units import HOUR_S, format_time, format_time_ends
 
 _MOST_CAUSES = 12
 
@@ -205,5 +205,5 @@ def _at_end(trend: Trend) -> str:
     power = trend.power_law
     if not trend.changes or not power.mtbf_at_end < float("inf"):
         return ""
-    limits = f"{format_time(power.mtbf_exact_low)} to {format_time(power.mtbf_exact_high)}"
+    limits = " to ".join(format_time_ends(power.mtbf_exact_low, power.mtbf_exact_high))
     return f"; by the power law the MTBF at the end is {format_time(power.mtbf_at_end)} ({limits})"

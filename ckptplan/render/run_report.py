@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ckptplan.errors import printable
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import Plan
 from ckptplan.render.numbers import duration, percent, points, seconds, whole
-from ckptplan.units import format_time
+from ckptplan.units import format_time, format_time_ends
 
 if TYPE_CHECKING:
     from ckptplan.plan.evidence import EvidenceFacts
@@ -23,7 +24,7 @@ def to_the_end(plan: Plan) -> list[str]:
     """When the run ends, what it takes, and how its work is divided best."""
     run = plan.run
     if run is None:
-        return []
+        return list(_without_end(plan))
     low, middle, high = (duration(quantile) for quantile in run.quantiles_s)
     basis = f" ({run.runs:,} simulated runs)" if run.runs else ""
     if run.taken_as_exponential:
@@ -41,6 +42,18 @@ def to_the_end(plan: Plan) -> list[str]:
     if run.end is not None:
         lines.append(f"expected to end on {run.end}")
     return lines
+
+
+def _without_end(plan: Plan) -> Iterator[str]:
+    """Why nothing is said of the time to the end; where no progress is possible, that is said already."""
+    if plan.duration_s is None or not plan.makes_progress:
+        return
+    wall_s = plan.duration_s / plan.best_goodput
+    text = f"{format_time(plan.duration_s)} of work would take {format_time(wall_s)} at this goodput"
+    if wall_s > LONGEST_RUN_S:
+        yield f"{text}: such a run never ends"
+    else:
+        yield f"{text}, by the long run: it has too many failures to be played, so that no quantiles are known"
 
 
 def _sooner(gain_s: float, run_s: float) -> str:
@@ -85,7 +98,7 @@ def _evidence(plan: Plan) -> Iterator[str]:
         )
     else:
         yield (
-            f"{counted}: MTBF {format_time(known.mtbf_low_s)} to {format_time(known.mtbf_high_s)} ({level}), interval "
+            f"{counted}: MTBF {' to '.join(format_time_ends(known.mtbf_low_s, known.mtbf_high_s))} ({level}), interval "
             f"{seconds(known.interval_low_s)} to {seconds(known.interval_high_s)}, goodput "
             f"{percent(known.goodput_low)} to {percent(known.goodput_high)} with {printable(known.strategy)}"
         )

@@ -10,7 +10,7 @@ from ckptplan import __version__
 from ckptplan.errors import printable
 from ckptplan.plan.simulation import Prediction, Simulation
 from ckptplan.render.marking import bullets, heading
-from ckptplan.render.numbers import duration, hundredths, percent, seconds, whole
+from ckptplan.render.numbers import duration, durations, hundredths, percent, seconds, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Column, Sheet, plain, to_markdown
 
@@ -134,8 +134,8 @@ def answers(made: Simulation) -> list[str]:
     wall = made.wall_s
     mean = f"{duration(wall.mean)} of wall time"
     if not math.isnan(wall.standard_error):
-        mean += f" on average (95 %: {duration(wall.low)} to {duration(wall.high)}); 5 to 95 % of runs: "
-        mean += f"{duration(wall.p5)} to {duration(wall.p95)}"
+        mean += f" on average (95 %: {' to '.join(durations([wall.low, wall.high]))}); 5 to 95 % of runs: "
+        mean += " to ".join(durations([wall.p5, wall.p95]))
     return [
         f"{printable(made.strategy)}, a save every {seconds(made.interval_s)}{steps}: {duration(made.work_s)} of "
         f"work{length} take {mean}; goodput {percent(made.kept.useful)} ({runs}, {made.source}, seed {made.seed})",

@@ -15,7 +15,7 @@ from ckptplan.cost.scenario import Mode, Save, Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.levers import factors
 from ckptplan.plan.levers.change import Change
-from ckptplan.units import format_rate, format_size, format_time
+from ckptplan.units import format_rate, format_size, format_time, format_time_ends
 
 if TYPE_CHECKING:
     from ckptplan.cost.tier_survival import Tier
@@ -47,7 +47,7 @@ def _half_failures(scenario: Scenario) -> Change | str:
     classes = ", every class half as often" if scenario.failures.classes else ""
     note = "it takes nodes burnt in, repeat offenders taken out, and faults of software fixed"
     return Change(
-        factors.with_mtbf(scenario, 2.0), f"MTBF {format_time(now_s)} to {format_time(2.0 * now_s)}{classes}", (note,)
+        factors.with_mtbf(scenario, 2.0), f"MTBF {' to '.join(format_time_ends(now_s, 2.0 * now_s))}{classes}", (note,)
     )
 
 

@@ -11,7 +11,7 @@ from ckptplan.interval.spectrum import Behaviour
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import Plan
 from ckptplan.plan.spectrum.shares import Spectrum, behaviours
-from ckptplan.units import format_count, format_percent, format_time
+from ckptplan.units import format_count, format_percent, format_time, format_time_ends
 
 _FEW = 10  # events of a class
 _WORTH_A_WORD = 0.005  # of goodput
@@ -53,7 +53,7 @@ def _few_events(made: Plan, scenario: Scenario, spectrum: Spectrum) -> Iterator[
         known = mtbf_confidence(evidence.exposure_gpu_s / made.gpus, round(seen))
         yield (
             f"{one.name} takes {format_percent(lost[one.name])} of the time, and rests on {round(seen)} events: one "
-            f"every {format_time(float(known.low))} to {format_time(float(known.high))} (95 %); count longer before "
+            f"every {' to '.join(format_time_ends(float(known.low), float(known.high)))} (95 %); count longer before "
             "you trust that figure"
         )
 

@@ -10,6 +10,7 @@ from ckptplan.units import format_time, format_times
 # Below this goodput nothing is recommended, compared or ranked: a run takes more than a million times its work, a day
 # of it more than 2,700 years, and no one waits for that. Tables and documents hold the exact numbers all the same.
 LEAST_GOODPUT = 1e-6
+LONGEST_RUN_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 _WANTED = 0.5  # of goodput: what a remedy must reach
 _LONGEST_S = 1e15
 _HALVINGS = 50

@@ -7,6 +7,7 @@ import numpy as np
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import Case
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.units import HOUR_S
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ _Z_90 = 1.6448536269514722  # half-width of the middle 90 % of a normal variable
 _FEWEST_RUNS = 20
 _MOST_FAILURES = 20_000_000  # simulated for one plan, in a second or two
 MANY_NODES = 1_000
-_LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 
 
 class RunFacts(NamedTuple):
@@ -66,7 +66,7 @@ def run_facts(scenario: Scenario, case: Case, interval_s: float, seed: int = 0) 
     many = case.law.of_nodes and case.nodes > MANY_NODES  # their failures are all but exponential, and slow to simulate
     closed = (case.is_exponential or many) and case.copy_survives == 0.0 and case.spectrum is None
     figures = _closed(case, work_s, interval_s, seed) if closed else _simulated(case, work_s, interval_s, seed)
-    if figures is None or not figures.expected_s <= _LONGEST_S:
+    if figures is None or not figures.expected_s <= LONGEST_RUN_S:
         return None
     pieces, pieces_s = _best_division(case, work_s) if closed else (None, None)
     gpu_hours = figures.expected_s * case.gpus / HOUR_S
@@ -97,7 +97,7 @@ def _closed(case: Case, work_s: float, interval_s: float, seed: int) -> _Figures
     arguments = (work_s, interval_s, case.save.stall_s, case.mtbf_s)
     process = case.process
     expected_s = float(expected_time(*arguments, **process))
-    if not expected_s <= _LONGEST_S:
+    if not expected_s <= LONGEST_RUN_S:
         return None
     low, middle, high = (float(q) for q in completion_quantiles(LEVELS, *arguments, **process))
     counts = expected_counts(*arguments, **process)
@@ -130,7 +130,7 @@ def spectrum_run_facts(
     shares = shares_by_class(case, spectrum_in(case), interval_s) if tiers is None else tiers.shares
     # A very long run is played in part: its mean grows with the work, its deviation with the root of it.
     played_s = min(work_s, _MOST_STOPS * rework_mtbf_s(case, spectrum_in(case)))
-    if not float(shares.useful) * _LONGEST_S > work_s:
+    if not float(shares.useful) * LONGEST_RUN_S > work_s:
         return None  # it hardly gets on: the goodput table says so already
     try:
         made = spectrum_runs(case, interval_s, played_s, tiers=tiers, runs=SPECTRUM_RUNS, seed=seed)

@@ -170,8 +170,10 @@ def _same_work(a: Outcome, b: Outcome) -> bool:
 def _lost(one: Outcome) -> str:
     if not makes_progress(one.goodput):
         return "all that it is given (it makes no progress)"
-    if one.lost_gpu_hours is None:
+    if one.work_s is None:
         return "an unknown number (no training.duration)"
+    if one.lost_gpu_hours is None:
+        return "more than a run of 10,000 years takes"
     money = "" if one.lost_money is None else f" worth {price(one.lost_money)}"
     return f"{whole(one.lost_gpu_hours)} of {whole(one.gpu_hours)} GPU-hours{money}"
 

@@ -28,7 +28,7 @@ _OUTCOME = {
     "mtbf_per_gpu_s": or_null(TIME),
     "mtbf_s": or_null(TIME),
     "restart_total_s": TIME,
-    "strategy": {**TEXT, "description": "the best one; tiers where several tiers are best"},
+    "strategy": {**or_null(TEXT), "description": "the best one; tiers where several tiers are best; null: no progress"},
     "stall_s": TIME,
     "flush_s": TIME,
     "step_time_s": or_null(TIME),

@@ -53,8 +53,10 @@ def _optional(facts: Any) -> dict[str, Any] | None:
     return found
 
 
-def _best(plan: Plan) -> dict[str, Any]:
-    """The recommendation: the best strategy of one tier, or the plan over all of them."""
+def _best(plan: Plan) -> dict[str, Any] | None:
+    """The recommendation: the best strategy of one tier, or the plan over all of them; null where none gets on."""
+    if not plan.makes_progress:
+        return None
     best = plan.best_record
     return {
         "strategy": best.strategy,

@@ -105,14 +105,16 @@ def _plan() -> dict[str, Any]:
                     "phases_s": {"type": "object", "additionalProperties": TIME},
                 }
             ),
-            "best": object_of(
-                {
-                    "strategy": TEXT,
-                    "method": TEXT,
-                    "interval_s": TIME,
-                    "interval_steps": STEPS,
-                    "goodput": SHARE,
-                }
+            "best": or_null(
+                object_of(
+                    {
+                        "strategy": TEXT,
+                        "method": TEXT,
+                        "interval_s": TIME,
+                        "interval_steps": STEPS,
+                        "goodput": SHARE,
+                    }
+                )
             ),
             "plans": {"type": "array", "items": record_schema()},
             "advice": TEXTS,

@@ -11,9 +11,9 @@ from ckptplan.interval.breakdown import Shares
 from ckptplan.interval.first_order import FirstOrder
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan.closed import ClosedCases
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import PREFERENCE
 from ckptplan.plan.rows import hours_more
-from ckptplan.plan.scale.records import LONGEST_S
 from ckptplan.sweep.closed_costs import BlockCosts
 from ckptplan.sweep.derived import Derived, Floats
 
@@ -127,7 +127,7 @@ class ClosedRow(Derived):
         cases = self.cases
         wall_s = expected_time(self.work_s, self.typed_interval_s, cases.stall_s, cases.mtbf_s, **cases.process)
         with np.errstate(invalid="ignore"):
-            return np.where((wall_s <= LONGEST_S) & (self.goodput_typed != 0.0), wall_s, np.nan)
+            return np.where((wall_s <= LONGEST_RUN_S) & (self.goodput_typed != 0.0), wall_s, np.nan)
 
     @cached_property
     def lost_goodput(self) -> Floats:

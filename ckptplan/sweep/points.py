@@ -11,6 +11,7 @@ from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError, printable
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.pipeline import plan
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import TIERS, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of
 from ckptplan.plan.run import RunFacts
@@ -203,11 +204,20 @@ def _row(study: Study, point: Point, record: Record, number: int) -> Row:
         row = row._replace(run=_run_of(study, point, record))
     if asks_hours:
         row = row._replace(wall_s=_wall_s(point, row.run, record))
+    if Source.RUN in wanted and row.run is None and row.work_s is not None:
+        row = row._replace(status=with_note(status, _without_run(row, record)))
     if Source.SIMULATION in wanted:
         from ckptplan.sweep.simulated import simulated
 
         row = simulated(study, scenario, row, number)
     return row
+
+
+def _without_run(row: Row, record: Record) -> str:
+    """Why nothing is known of the run to its end."""
+    if (row.work_s or 0.0) > LONGEST_RUN_S * record.goodput_typed:
+        return "the run never ends"
+    return "the run has too many failures to be played to its end"
 
 
 def with_note(status: str, note: str | None) -> str:

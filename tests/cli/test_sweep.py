@@ -19,7 +19,7 @@ from ckptplan.render.plots.sweep import MOST_LINES, MOST_MAPS, MOST_POINTS
 from ckptplan.render.schemas import output_schema
 from ckptplan.spec.starter import STARTER
 from ckptplan.sweep.columns import Labels
-from tests.cli.harness import ckptplan
+from tests.cli.harness import Tell, ckptplan
 
 RUN = "llama3-405b"
 GPUS = ("--over", "cluster.gpus=8192,16384")

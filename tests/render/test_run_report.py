@@ -34,3 +34,22 @@ def _divided(gain_s: float, expected_s: float) -> str:
 def test_a_gain_that_no_clock_would_show_is_none(gain_s: float, expected_s: float, text: str) -> None:
     """A millisecond of any run is nothing, and half a second of one that takes weeks; a longer one is said."""
     assert _divided(gain_s, expected_s) == text
+
+
+def _end(*sets: str) -> list[str]:
+    return to_the_end(plan(load("lab-64", sets=sets, environment={}).scenario))
+
+
+def test_a_run_whose_end_is_not_known_has_a_reason() -> None:
+    """What it would take by its goodput, and why no more is said; nothing where no progress is possible."""
+    many = ("failures={mtbf: 20 s, law: {name: weibull, shape: 0.7}}", "restart.total=1s", "training.duration=1000 d")
+    (line,) = _end(*many, "save[0].stall=1 s")
+    assert line.startswith("2.74 years of work would take ")
+    assert line.endswith(
+        " at this goodput, by the long run: it has too many failures to be played, so that no quantiles are known"
+    )
+    (line,) = _end("failures.mtbf=320 s")
+    assert line.startswith("30 d of work would take ")
+    assert line.endswith(" years at this goodput: such a run never ends")
+    assert _end("failures.mtbf=60 s") == []
+    assert _end("training={step_time: 4 s}") == []

@@ -152,3 +152,20 @@ def test_bytes_of_a_listed_state_can_be_swept() -> None:
     found = swept(study(one, {"model.state[0].bytes_per_parameter": (4.0, 8.0)}, ("size_bytes",)))
     small, large = numbers(found, "size_bytes")
     assert large - small == 4e9  # of 1e9 parameters
+
+
+def test_a_run_without_an_end_has_a_reason() -> None:
+    """Columns of the run to its end stay empty where it never ends, or has too many failures to be played."""
+    law = "law: {name: weibull, shape: 0.7}"
+    many = member(
+        "lab-64",
+        (f"failures={{mtbf: 20 s, {law}}}", "restart.total=1s", "training.duration=1000 d", "save[0].stall=1 s"),
+    )
+    for spec, why in (
+        (many, "too many failures to be played to its end"),
+        (member("lab-64", ("failures.mtbf=320 s",)), "the run never ends"),
+    ):
+        found = swept(study(spec, {}, ("expected_s", "goodput", "status")))
+        assert [math.isnan(value) for value in numbers(found, "expected_s")] == [True]
+        assert numbers(found, "goodput")[0] > 0.0
+        assert why in texts(found, "status")[0]

@@ -33,7 +33,7 @@ def _of_causes(made: Comparison) -> Iterator[str]:
     for cause in made.causes:
         if len(cause.groups) > 1:
             yield f"{cause.name} are one cause, because they cannot be mixed{f': {cause.why}' if cause.why else ''}"
-    if len({outcome.strategy for outcome in made.outcomes}) > 1:
+    if len({outcome.strategy for outcome in made.outcomes} - {None}) > 1:
         yield "the strategy that is best counts in A, in B and in everything between"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.comparison.record import Loss, Outcome
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import Plan, Record
 from ckptplan.units import HOUR_S
 
@@ -29,7 +30,9 @@ def outcome_of(scenario: Scenario, plan: Plan, gpu_hour_price: float | None = No
     """
     best = _best(scenario, plan)
     goodput, work_s = plan.best_goodput, plan.duration_s
-    wall_s = work_s / goodput if work_s is not None and goodput > 0.0 else None
+    ends = work_s is not None and work_s <= LONGEST_RUN_S * goodput
+    wall_s = work_s / goodput if ends and work_s is not None else None
+    gets_on = plan.makes_progress  # else no way of saving is better than another
     hours = None if wall_s is None else plan.gpus * wall_s / HOUR_S
     lost = None if hours is None else hours * (1.0 - goodput)
     price = gpu_hour_price
@@ -41,12 +44,12 @@ def outcome_of(scenario: Scenario, plan: Plan, gpu_hour_price: float | None = No
         mtbf_per_gpu_s=plan.failures.mtbf_per_gpu_s,
         mtbf_s=plan.failures.mtbf_s,
         restart_total_s=best.restart_total_s,
-        strategy=best.strategy,
+        strategy=best.strategy if gets_on else None,
         stall_s=best.stall_s,
         flush_s=best.flush_s,
         step_time_s=plan.step_time_s,
-        interval_s=best.typed_interval_s(plan.step_time_s),
-        interval_steps=best.interval_steps,
+        interval_s=best.typed_interval_s(plan.step_time_s) if gets_on else None,
+        interval_steps=best.interval_steps if gets_on else None,
         goodput=goodput,
         save_fraction=best.save_fraction,
         rework_fraction=best.rework_fraction,

@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     """What one of the two runs comes to at the best number that can be typed.
 
     The shares are of wall time, and sum to one with ``goodput``. ``wall_s`` is ``work_s / goodput``; hours and
-    money follow from it. None where the work, or the price, is not known. [1, s, bytes]
+    money follow from it. None where the work, or the price, is not known, or the run never ends. [1, s, bytes]
     """
 
     name: str
@@ -42,11 +42,11 @@ class Outcome(NamedTuple):
     mtbf_per_gpu_s: float
     mtbf_s: float
     restart_total_s: float
-    strategy: str  # ``tiers`` where several tiers are best
+    strategy: str | None  # ``tiers`` where several tiers are best; None: no progress, so that none is
     stall_s: float
     flush_s: float
     step_time_s: float | None
-    interval_s: float  # whole steps where the step time is known
+    interval_s: float | None  # whole steps where the step time is known
     interval_steps: int | None
     goodput: float
     save_fraction: float

@@ -180,7 +180,7 @@ class Changed(NamedTuple):
                 problems += error.problems
                 continue
             changed = differing_keys(now, then)
-            other = other_work(changed)
+            other = other_work(changed, one.keys)
             if other is not None:
                 problems.append(_of_work(one, *other))
                 continue

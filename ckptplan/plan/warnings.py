@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from ckptplan.cost.scenario import Kind, LawName, Scenario, Strike
 from ckptplan.cost.size import sizes
@@ -137,6 +138,14 @@ def _optima(records: Sequence[Record]) -> Iterator[Record]:
 def _rows(scenario: Scenario) -> str:
     """The rows of a table that hold where first order does not."""
     return "exact" if scenario.failures.law.name is LawName.EXPONENTIAL else "renewal"
+
+
+_ROWS = re.compile(r"use the \w+ rows, and ")
+
+
+def without_table(texts: Iterable[str]) -> tuple[str, ...]:
+    """The same without what they say of rows, for those who read no table of them."""
+    return tuple(_ROWS.sub("", text) for text in texts)
 
 
 def _large_terms(scenario: Scenario, records: Sequence[Record]) -> Iterator[str]:

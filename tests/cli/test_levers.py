@@ -182,7 +182,6 @@ def test_a_spec_from_standard_input_is_read_once(tell: Tell) -> None:
         (("--change", "restart.totl=5 min"), 1, "--change restart.totl=5 min"),
         (("--change", "save[nobody].stall=5 s"), 1, "--change save[nobody].stall=5 s"),
         (("--change", "x: cluster.gpus=10"), 1, "10 GPUs do not divide"),
-        (("--change", "forever: restart.total=90 y"), 1, "forever"),
         (("--change", "restart.total=[1"), 1, "--change restart.total=[1"),
         (("--gpu-hour-price", "nan"), 2, "nan"),
         (("--gpu-hour-price", "-1"), 2, "-1"),
@@ -526,3 +525,28 @@ def test_a_price_of_work_that_is_not_known_and_ranges_are_said(tell: Tell) -> No
     ran = tell("levers", "llama3-405b", "--set", "save[0].stall=50..70 s", "--gpu-hour-price", "2")
     assert "warning: save[0].stall is not known exactly: its central value counts" in ran.err
     assert "no training.duration" not in ran.err
+
+
+def test_a_change_that_leaves_nothing_leaves_the_others(tell: Tell) -> None:
+    """It stands among what the run does not have, and the others are ranked."""
+    ran = tell("levers", "llama3-405b", "--change", "forever: restart.total=90 y", "--change", "restart.total=5 min")
+    assert ran.code == 0, ran.err
+    assert "\n  - forever: no progress would be possible then\n" in ran.out
+    assert "\n restart.total=5 min " in ran.out
+
+
+def test_the_amount_of_work_is_refused_by_the_key_that_was_written(tell: Tell) -> None:
+    """Steps give the duration too, and the fault is that of the steps."""
+    ran = tell("levers", "lab-64", "--change", "training.steps=5000")
+    assert ran.code == 1
+    assert ran.err.startswith("--change training.steps=5000: training.steps: gives the amount of work")
+    assert "training.duration" not in ran.err
+
+
+def test_no_warning_speaks_of_rows_that_are_not_there(tell: Tell) -> None:
+    """Where there is no table of methods nothing is said of its rows; optimize has them."""
+    assert "use the exact rows" in tell("optimize", "opt-175b").err
+    for command in (("levers", "opt-175b"), ("compare", "opt-175b", "lab-64")):
+        ran = tell(*command)
+        assert "a restart of 7,200 s is 14.58 % of the MTBF; shorten the restart first" in ran.err
+        assert "rows" not in ran.err

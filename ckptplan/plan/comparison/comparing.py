@@ -14,6 +14,7 @@ from ckptplan.plan.comparison.outcome import losses, outcome_of
 from ckptplan.plan.comparison.record import Cause, Comparison
 from ckptplan.plan.comparison.shapley import Part, sampled_shapley, shapley
 from ckptplan.plan.pipeline import plan
+from ckptplan.plan.warnings import without_table
 
 # Ten groups that go together with none make 1,024 mixes of a millisecond or two each. With classes, tiers or recorded
 # gaps a mix takes about 50 ms, and more with many gaps: the 256 of eight groups are as long as anybody waits.
@@ -79,7 +80,9 @@ def compare(
         losses=losses(*outcomes),
         orders=orders,
         silent=differing(first, second, SILENT),
-        warnings=tuple(f"{side}: {text}" for side, one in zip("AB", plans, strict=True) for text in one.warnings),
+        warnings=tuple(
+            f"{side}: {text}" for side, one in zip("AB", plans, strict=True) for text in without_table(one.warnings)
+        ),
     )
     return made._replace(notes=notes_of(made, first, second))
 

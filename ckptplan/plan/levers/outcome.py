@@ -42,14 +42,16 @@ def outcome_of(scenario: Scenario) -> Outcome:
     Raises
     ------
     InputError
-        If something needed is neither given nor computable, or nothing useful is left.
+        If something needed is neither given nor computable.
+    NothingLeftError
+        If nothing useful is left.
     """
     cases = cases_of(scenario)
     rows = [(case, row) for case in cases for row in records_of(case, (case.method,), (), _NOT_ASKED)]
     case, best = max(rows, key=lambda pair: recommended(pair[1]))
     if not best.goodput_typed > 0.0:
-        raise _nothing_left()
-    said = warnings.warnings(scenario, [row for _, row in rows], cases, ())
+        raise NothingLeftError
+    said = warnings.without_table(warnings.warnings(scenario, [row for _, row in rows], cases, ()))
     made = Outcome(
         scenario=scenario,
         strategy=best.strategy,
@@ -63,12 +65,15 @@ def outcome_of(scenario: Scenario) -> Outcome:
     )
     made = _with_tiers(made)
     if not makes_progress(made.goodput):
-        raise _nothing_left()
+        raise NothingLeftError
     return made
 
 
-def _nothing_left() -> InputError:
-    return InputError("nothing useful is left", hint="see ckptplan optimize for what limits the run")
+class NothingLeftError(InputError):
+    """A run that makes no progress, so that nothing can be gained or lost."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing useful is left", hint="see ckptplan optimize for what limits the run")
 
 
 def _with_tiers(made: Outcome) -> Outcome:

@@ -11,7 +11,7 @@ from ckptplan.errors import InputError
 from ckptplan.plan.levers.catalogue import CATALOGUE, GOALS
 from ckptplan.plan.levers.change import Change
 from ckptplan.plan.levers.elasticity import elasticities
-from ckptplan.plan.levers.outcome import Outcome, outcome_of
+from ckptplan.plan.levers.outcome import NothingLeftError, Outcome, outcome_of
 from ckptplan.plan.levers.own import Build, Own
 from ckptplan.plan.levers.record import Left, Lever, Levers
 from ckptplan.plan.levers.savings import with_savings
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-15  # of goodput
 _NUMBERS = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?(?: (?:us|ms|s|min|h|d|years|GPUs|%))?")
 
+_NOWHERE = "no progress would be possible then"
 _ASSUMED = (
     "each lever is pulled by itself, everything else as the spec has it; the run then saves by its best strategy, at "
     "the best interval for that",
@@ -72,11 +73,12 @@ def levers(
     Raises
     ------
     InputError
-        If the run itself, or one under a change of the user's own, has no answer.
+        If the run itself, or one under a change of the user's own, has no answer; a change under which no progress is
+        possible is among those that are left.
     """
     now = outcome_of(scenario)
     left: list[Left] = []
-    under = [*_own(now, own, build), *_of_catalogue(now, left)]
+    under = [*_own(now, own, build, left), *_of_catalogue(now, left)]
     ranked = sorted((_lever(one, now, gpu_hour_price) for one in under), key=lambda lever: -lever.worth)
     closed = now.case.is_closed
     both = joint(scenario, now.goodput, ranked, own, build, most=PAIRED_CLOSED if closed else PAIRED)
@@ -105,7 +107,7 @@ def levers(
     )
 
 
-def _own(now: Outcome, own: Sequence[Own], build: Build | None) -> Iterator[_Under]:
+def _own(now: Outcome, own: Sequence[Own], build: Build | None, left: list[Left]) -> Iterator[_Under]:
     for index, one in enumerate(own):
         if build is None:
             raise ValueError("changes of the user's own need what builds their scenario")
@@ -113,6 +115,9 @@ def _own(now: Outcome, own: Sequence[Own], build: Build | None) -> Iterator[_Und
             told = told_by([one])
             changed = with_its_steps(now.scenario, build([index]), told)
             found = outcome_of(changed)
+        except NothingLeftError:
+            left.append(Left(one.key, one.title, _NOWHERE))
+            continue
         except InputError as error:
             named = [replace(problem, message=f"{one.title}: {problem.message}") for problem in error.problems]
             raise InputError(named) from error
@@ -128,6 +133,9 @@ def _of_catalogue(now: Outcome, left: list[Left]) -> Iterator[_Under]:
             continue
         try:
             found = outcome_of(change.scenario)
+        except NothingLeftError:
+            left.append(Left(entry.key, entry.title, _NOWHERE))
+            continue
         except InputError as error:
             left.append(Left(entry.key, entry.title, f"the run would have no answer then: {error}"))
             continue

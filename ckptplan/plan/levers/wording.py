@@ -50,19 +50,33 @@ def _with_more(text: str, lever: Lever) -> str:
 
 def worth_of(lever: Lever) -> str:
     """What a lever gains, saves and costs less: only what is known."""
-    points = _points(lever)
     if lever.gpu_hours_saved is None:
-        return points
-    text = f"{points}, {large(lever.gpu_hours_saved)} GPU-hours"
+        return _points(lever)
+    text = f"{large(lever.gpu_hours_saved)} GPU-hours"
+    if _by_hours(lever):
+        text += f" ({_of_all(lever)})"
+    if lever.gained > WORTH_DOING or not _by_hours(lever):
+        text = f"{gain(lever.gained)}, {text}"
     return text if lever.money_saved is None else f"{text} worth {large(lever.money_saved)}"
 
 
 def _points(lever: Lever) -> str:
-    """The gain; and what it is worth, where other GPUs or another step make that another number."""
-    if abs(lever.worth - lever.gained) <= WORTH_DOING:
+    """The gain; where other GPUs or another step make GPU-hours another matter, the share of these that is saved."""
+    if not _by_hours(lever):
         return gain(lever.gained)
-    worth = f"worth {gain(lever.worth).removeprefix('+')}"
-    return f"{gain(lever.gained)} ({worth})" if lever.gained > WORTH_DOING else worth
+    hours = f"{_of_all(lever)} GPU-hours"
+    return f"{gain(lever.gained)} ({hours})" if lever.gained > WORTH_DOING else hours
+
+
+def _by_hours(lever: Lever) -> bool:
+    """Whether the GPU-hours saved do not follow from the points: GPUs stand by, or there are other GPUs or steps."""
+    return abs(lever.worth - lever.gained) > WORTH_DOING
+
+
+def _of_all(lever: Lever) -> str:
+    """``12 % of all``: GPU-hours that the same work takes less, of those that it takes as the run is."""
+    goodput = lever.goodput - lever.gained
+    return f"{100.0 * lever.worth / (goodput + lever.worth):.3g} % of all"
 
 
 def first_sentence(lever: Lever | None, goodput: float, work_s: float | None) -> str:

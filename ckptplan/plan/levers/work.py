@@ -49,12 +49,16 @@ def told_by(own: Collection[Own]) -> Told:
     return Told(step, any(key in _AMOUNTS for one in own for key in one.changed))
 
 
-def other_work(changed: Collection[str]) -> tuple[str, str] | None:
-    """The key by which a change is more or less work, and what must change with it; None if the work is the same."""
-    for key, beside in _AMOUNTS.items():
-        if key in changed and not set(beside) & set(changed):
-            return key, " or ".join(beside)
-    return None
+def other_work(changed: Collection[str], written: Collection[str] = ()) -> tuple[str, str] | None:
+    """The key by which a change is more or less work, and what must change with it; None if the work is the same.
+
+    Of several such keys the one that was written, for the others follow from it.
+    """
+    found = [key for key, beside in _AMOUNTS.items() if key in changed and not set(beside) & set(changed)]
+    if not found:
+        return None
+    key = next((key for key in found if any(holds(name, key) for name in written)), found[0])
+    return key, " or ".join(_AMOUNTS[key])
 
 
 def work_of(before: Scenario, after: Scenario, told: Told = UNTOLD) -> Work:

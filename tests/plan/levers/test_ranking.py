@@ -16,6 +16,7 @@ from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.outcome import outcome_of
 from ckptplan.plan.levers.own import Own
 from ckptplan.plan.levers.ranking import levers, new_warnings, notes_of_rounding
+from ckptplan.plan.levers.record import Left
 from ckptplan.plan.levers.wording import WORTH_DOING
 from ckptplan.render.lever_report import report, together
 from ckptplan.render.screen import Screen
@@ -186,11 +187,16 @@ def test_harmful_changes_of_the_users_own_lose(name: str) -> None:
 
 
 def test_a_change_without_an_answer_is_named() -> None:
-    """The error of a run under a change says which change it was."""
+    """The error of a run under a change says which change it was; one that gets nowhere leaves the others."""
     scenario = scenario_of("llama3-405b")
+    own = [Own("change 1", "forever", "", ("restart.total",))]
+    unknown = replace(scenario, restart=Restart())
+    with pytest.raises(InputError, match="forever: "):
+        levers(scenario, own=own, build=lambda _: unknown)
     hopeless = replace(scenario, restart=Restart(total_s=1e9))
-    with pytest.raises(InputError, match="forever: nothing useful is left"):
-        levers(scenario, own=[Own("change 1", "forever", "", ("restart.total",))], build=lambda _: hopeless)
+    made = levers(scenario, own=own, build=lambda _: hopeless)
+    assert made.left[0] == Left("change 1", "forever", "no progress would be possible then")
+    assert made.levers == levers(scenario).levers
 
 
 def test_more_gpus_are_ranked_by_gpu_hours() -> None:
@@ -255,7 +261,9 @@ def test_a_faster_step_is_told_by_its_worth() -> None:
     made = levers(scenario_of("llama3-405b"), own=own, build=lambda _: changed)
     worth = made.goodput * 5.0 / 4.0 - made.goodput
     assert made.levers[0].worth == pytest.approx(worth, rel=1e-3)
-    assert made.first.startswith(f"Do first: faster step: worth {100 * worth:.1f} points, ")
+    hours = made.levers[0].gpu_hours_saved
+    assert hours == pytest.approx(0.2 * 16384 * 54 * 24 / made.goodput, rel=1e-3)
+    assert made.first.startswith("Do first: faster step: 4.62 million GPU-hours (20 % of all), over ")
     assert f"goodput stays {100 * made.goodput:.2f} %" in made.first
 
 

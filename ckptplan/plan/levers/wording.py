@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from ckptplan.plan.levers.catalogue import GOALS
 from ckptplan.plan.levers.lever import Lever
-from ckptplan.units import format_time
+from ckptplan.units import COUNTLESS, format_time
 
 WORTH_DOING = 0.0005  # of goodput: 0.05 points
-_COUNTLESS = 1e16  # from here on no one reads the digits
 
 
 def first_of(levers: Sequence[Lever]) -> Lever | None:
@@ -102,7 +101,7 @@ def gain(share: float) -> str:
 def large(value: float) -> str:
     """``2.1 million``, ``563,000``, ``12``: two or three digits; ``3.1e+40`` beyond all counting."""
     size = abs(value)
-    if size >= _COUNTLESS:
+    if size >= COUNTLESS:
         return f"{value:.2g}"
     for unit, least in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
         if size >= 0.9995 * least:

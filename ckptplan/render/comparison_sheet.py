@@ -59,8 +59,9 @@ ROWS = (
 
 
 def signed(value: float) -> str:
-    """Points with their sign: ``+4.21``, ``-0.30``, ``0.00``."""
-    return f"{'+' if value > 0 else '-' if value < 0 else ''}{hundredths(abs(value))}"
+    """Points with their sign: ``+4.21``, ``-0.30``, ``0.00``; ``<0.01`` and ``>-0.01`` for next to none."""
+    text = hundredths(value)
+    return f"+{text}" if value > 0.0 and text[0] != "<" else text
 
 
 def results_sheet(made: Comparison) -> Sheet:

@@ -18,7 +18,7 @@ def signed(value: float | None) -> str:
     if value is None:
         return "-"
     text = hundredths(value)
-    return f"+{text}" if value > 0.0 else text
+    return f"+{text}" if value > 0.0 and text[0] != "<" else text
 
 
 def amount(value: float | None) -> str:

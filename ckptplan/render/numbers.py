@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from ckptplan.units import COUNTLESS
 
+_HALF_A_HUNDREDTH = 0.00005  # of a percent: less is rounded to 0.00
+
 
 def seconds(value: float | None) -> str:
     """``1,116 s``, ``24.5 s``, ``5 s``, ``77.2 ms``: an interval is typed into a config in seconds."""
@@ -60,11 +62,17 @@ def _plural(noun: str) -> str:
 
 
 def hundredths(value: float | None) -> str:
-    """A share in percent, two digits after the point and no sign; the smallest are not rounded to nothing."""
+    """A share in percent, without its sign: two digits after the point, also where a share is more than nothing."""
     if value is None:
         return "-"
+    if 0 < abs(value) < _HALF_A_HUNDREDTH:
+        return "<0.01" if value > 0 else ">-0.01"
+    return _in_percent(value)
+
+
+def _in_percent(value: float) -> str:
     shown = 100 * value
-    if 0 < abs(shown) < 0.005:
+    if 0 < abs(value) < _HALF_A_HUNDREDTH:
         return f"{shown:.1g}"
     if abs(shown) >= 1e3:
         return f"{shown:.3g}" if abs(shown) >= 1e7 else f"{shown:,.0f}"
@@ -72,8 +80,8 @@ def hundredths(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """The same with its sign."""
-    return "-" if value is None else f"{hundredths(value)} %"
+    """The same with its sign, in a sentence or alone in a row, where the smallest keep their magnitude."""
+    return "-" if value is None else f"{_in_percent(value)} %"
 
 
 def points(value: float | None) -> str:

@@ -23,7 +23,8 @@ def made() -> Comparison:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0421, "+4.21"), (-0.003, "-0.30"), (0.0, "0.00"), (-2e-7, "-2e-05"), (1.0, "+100.00")]
+    ("value", "text"),
+    [(0.0421, "+4.21"), (-0.003, "-0.30"), (0.0, "0.00"), (-2e-7, ">-0.01"), (3e-6, "<0.01"), (1.0, "+100.00")],
 )
 def test_points_have_a_sign(value: float, text: str) -> None:
     """What is for B has a plus; what is too small for two digits is not rounded to nothing."""

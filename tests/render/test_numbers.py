@@ -17,7 +17,6 @@ from ckptplan.render.scale_sheets import price as scale_price
         (600.0, "60,000"),
         (99_999.0, "9,999,900"),
         (6e8, "6e+10"),
-        (4e-266, "4e-264"),
         (0.0, "0.00"),
     ],
 )
@@ -25,6 +24,25 @@ def test_shares_keep_their_magnitude(share: float, text: str) -> None:
     """Two digits after the point where they can be read, none from 1,000 % on, an exponent beyond ten million."""
     assert hundredths(share) == text
     assert percent(share) == f"{text} %"
+
+
+@pytest.mark.parametrize(
+    ("share", "cell", "alone"),
+    [
+        (0.00006, "0.01", "0.01 %"),
+        (0.000049, "<0.01", "0.005 %"),
+        (6e-7, "<0.01", "6e-05 %"),
+        (4e-266, "<0.01", "4e-264 %"),
+        (-5e-7, ">-0.01", "-5e-05 %"),
+        (-0.00006, "-0.01", "-0.01 %"),
+    ],
+)
+def test_a_share_below_the_digits_of_its_column_is_less_than_the_last_of_them(
+    share: float, cell: str, alone: str
+) -> None:
+    """Among others it is neither nothing nor a number of other digits; alone it keeps its magnitude."""
+    assert hundredths(share) == cell
+    assert percent(share) == alone
 
 
 def test_what_no_one_can_count_has_an_exponent() -> None:

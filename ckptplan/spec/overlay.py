@@ -36,6 +36,7 @@ from ckptplan.spec.tree import ListNode, MapNode, Node, ScalarNode
 Entries: TypeAlias = dict[str, tuple[Place, Node]]
 
 LONE_PHASES = "set restart.total, or give all phases: "  # how a hint begins that lists them
+_A_LOAD = "2 min"  # an example of the time of a load
 _PHASE_PATHS = {(phase,) for phase in RESTART_PHASES}
 _REPLACED = ("storage", "failures", "restart")  # groups that a preset names as a whole
 _NAME_OF_THE_NAMELESS = {"save": str(Mode.SHARDED), "failures.classes": "crash"}  # the default of mode or kind
@@ -144,7 +145,8 @@ def _without_lone_phases(
     if total is None or not lone or whole or len(given) == len(RESTART_PHASES):
         return assignments
     giver = "the spec" if total.source.lines is not None else "the environment"
-    value = f"{{{', '.join(_phase(name, given.get(name)) for name in RESTART_PHASES)}}}"
+    computed = _reads_are_known(root, assignments)
+    value = f"{{{', '.join(_phase(name, given.get(name), computed=computed) for name in RESTART_PHASES)}}}"
     flag = lone[0].node.source.name.startswith("--set")
     example = f"--set 'restart={value}'" if flag else f"CKPTPLAN_SPEC__RESTART='{value}'"
     message = f"{giver} gives restart.total; with {' and '.join(given)} alone, every other phase would be 0 s"
@@ -153,12 +155,24 @@ def _without_lone_phases(
     return [item for item in assignments if item not in lone]
 
 
-def _phase(name: str, node: Node | None) -> str:
-    """A phase of the suggestion: as given if that can be a time, else an example."""
+def _reads_are_known(root: MapNode, assignments: Sequence[Assignment]) -> bool:
+    """Whether a load can be computed for certain: a benchmark or a preset of this layer may or may not say how."""
+    storage = root.child("storage")
+    known = isinstance(storage, MapNode) and storage.child("read_bandwidth") is not None
+    for item in assignments:
+        if item.path[0] == "storage":
+            known = item.path[1:] == ("read_bandwidth",) or (known and len(item.path) > 1 and item.path[1] != "preset")
+    return known
+
+
+def _phase(name: str, node: Node | None, *, computed: bool) -> str:
+    """A phase of the suggestion: as given if that can be a time, else an example; a load of which one can be had."""
     entry = find(f"restart.{name}")
     text = node.raw.strip() if isinstance(node, ScalarNode) else ""
     if text != "auto" and not text[:1].isdigit():
         text = entry.example if isinstance(entry, Key) else ""
+    if text == "auto" and not computed:
+        text = _A_LOAD
     return f"{name}: {shown(text)}"
 
 

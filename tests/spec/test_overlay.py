@@ -101,6 +101,30 @@ def test_single_phases_do_not_replace_a_restart_total(
     assert "{detect: 30 s, replace: 2 min, initialise: 3 min, load: auto, warm_up: 1 min}" in (problem.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("storage", "sets", "load"),
+    [
+        ("{write_bandwidth: 10 GB/s}", [], "2 min"),
+        ("{write_bandwidth: 10 GB/s}", ["restart.load=auto"], "2 min"),
+        ("{write_bandwidth: 10 GB/s}", ["storage.read_bandwidth=5 GB/s"], "auto"),
+        ("{write_bandwidth: 10 GB/s, read_bandwidth: 20 GB/s}", ["storage.latency=1 s"], "auto"),
+        ("{write_bandwidth: 10 GB/s, read_bandwidth: 20 GB/s}", ["storage={write_bandwidth: 1 GB/s}"], "2 min"),
+        ("{preset: nas}", [], "2 min"),
+    ],
+)
+def test_the_phases_written_out_are_ones_that_work(storage: str, sets: list[str], load: str) -> None:
+    """A load is computed only where the read bandwidth is known; what the hint says is accepted as it stands."""
+    text = GOOD.replace("{write_bandwidth: 10 GB/s, read_bandwidth: 20 GB/s}", storage)
+    with pytest.raises(InputError) as caught:
+        _read(text, [*sets, "restart.detect=30 s"])
+    (problem,) = caught.value.problems
+    assert problem.hint is not None
+    assert f"load: {load}," in problem.hint
+    others = [one for one in sets if not one.startswith("restart.")]
+    suggested = problem.hint.partition("--set '")[2].removesuffix("'")
+    assert _read(text, [*others, suggested]).scenario.restart.total_s is None
+
+
 def test_all_phases_replace_a_restart_total() -> None:
     """Five phases, a group of phases, or a preset say all that the total said."""
     five = [f"restart.{phase}=10 s" for phase in ("detect", "replace", "initialise", "load", "warm_up")]

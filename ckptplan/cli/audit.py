@@ -54,7 +54,7 @@ def audit(
     allow: AllowOption = None,
     crc: CrcOption = False,
     quick: QuickOption = False,
-    quiet: SilentOption = False,
+    silent: SilentOption = False,  # not ``quiet``, under which a file has no format: here it has the whole report
     format_: FormatOption = Format.TABLE,
     output: OutputOption = None,
 ) -> None:
@@ -80,9 +80,10 @@ def audit(
     root = Path(path)
     inside = checkpoints_of(root)
     if inside is None:
-        _one(audit_path(root, depth, required), quiet, format_, output)
+        _one(audit_path(root, depth, required), silent, format_, output)
     else:
-        _run(audit_run(root, inside, depth, required, first_only=quiet), quiet, format_, output)
+        only_the_best = silent and output is None
+        _run(audit_run(root, inside, depth, required, first_only=only_the_best), silent, format_, output)
 
 
 def required_kinds(require: list[str] | None, allow: list[str] | None) -> frozenset[StateKind]:
@@ -105,14 +106,14 @@ def _kinds(texts: list[str] | None, option: str) -> frozenset[StateKind]:
     return kinds_named([inner for word in named for inner in GROUPS.get(word, (word,))], option)
 
 
-def _one(found: Audit, quiet: bool, format_: Format, output: Path | None) -> None:
+def _one(found: Audit, silent: bool, format_: Format, output: Path | None) -> None:
     from ckptplan.cli.checkpoint_files import refuse_inside
     from ckptplan.cli.output import emit, text_as
     from ckptplan.render import audit_report, audit_sheet
 
     if found.manifest is not None:
         refuse_inside(output, found.manifest)
-    if not quiet:
+    if output is not None or not silent:
         text = text_as(
             format_,
             output,
@@ -123,10 +124,10 @@ def _one(found: Audit, quiet: bool, format_: Format, output: Path | None) -> Non
         )
         emit(text, output)
     if not found.usable:
-        _fail(audit_report.answer(found), quiet)
+        _fail(audit_report.answer(found), silent)
 
 
-def _run(run: RunAudit, quiet: bool, format_: Format, output: Path | None) -> None:
+def _run(run: RunAudit, silent: bool, format_: Format, output: Path | None) -> None:
     from ckptplan.cli.checkpoint_files import refuse_inside
     from ckptplan.cli.output import emit, text_as
     from ckptplan.render import audit_run_report, audit_sheet
@@ -134,7 +135,7 @@ def _run(run: RunAudit, quiet: bool, format_: Format, output: Path | None) -> No
     for one in run.audits:
         if one.manifest is not None:
             refuse_inside(output, one.manifest)
-    if not quiet:
+    if output is not None or not silent:
         text = text_as(
             format_,
             output,
@@ -144,10 +145,10 @@ def _run(run: RunAudit, quiet: bool, format_: Format, output: Path | None) -> No
             report=lambda screen: audit_run_report.report(run, screen),
         )
         emit(text, output)
-    elif run.best is not None:
+    if silent and run.best is not None:
         _print_path(run.best.path)
     if run.best is None:
-        _fail(audit_run_report.answer(run), quiet)
+        _fail(audit_run_report.answer(run), silent)
 
 
 def _print_path(path: Path) -> None:
@@ -166,8 +167,8 @@ def _print_path(path: Path) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fail(message: str, quiet: bool) -> None:
+def _fail(message: str, silent: bool) -> None:
     """Exit code 3; the report has said why, unless there is none."""
-    if quiet:
+    if silent:
         raise CheckFailed(message)
     raise typer.Exit(EXIT_CHECK)

@@ -379,3 +379,22 @@ def test_the_number_of_ranks_is_said_once(tell):
     """The remark on where it comes from does not repeat it."""
     for command in ("audit", "inspect"):
         assert tell(command, str(WHOLE)).out.count("3 ranks") - tell(command, str(WHOLE)).out.count("of 3 ranks") == 1
+
+
+@pytest.mark.parametrize("name", ["audit.json", "audit.txt", "audit.md"])
+def test_a_file_has_the_whole_report_where_nothing_is_printed(tell, run_folder, tmp_path, name):
+    """Quiet is what is printed: of a run the path alone, while the file is as without it; of one checkpoint nothing."""
+    for path, printed in ((run_folder, f"{run_folder / 'step-10'}\n"), (WHOLE, "")):
+        plain, quiet = tmp_path / f"plain-{name}", tmp_path / f"quiet-{name}"
+        assert tell("audit", str(path), "-o", str(plain)).code == 0
+        told = tell("audit", "-q", str(path), "-o", str(quiet))
+        assert (told.code, told.out, told.err) == (0, printed, "")
+        assert quiet.read_bytes() == plain.read_bytes()
+
+
+def test_a_quiet_audit_that_fails_writes_its_report_first(tell, made, tmp_path):
+    """What is missing stands in the file, and exit code 3 tells a script."""
+    file = tmp_path / "audit.json"
+    told = tell("audit", "-q", str(made("step-1", "__1_0.distcp")), "-o", str(file))
+    assert (told.code, told.out) == (3, "")
+    assert json.loads(file.read_text(encoding="utf-8"))["usable"] is False

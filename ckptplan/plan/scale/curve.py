@@ -32,7 +32,7 @@ class Curve:
         self._sizes: dict[tuple[int, bool], Size] = {}
         self._cases: dict[tuple[int, bool], dict[str, Case]] = {}
         self._useful: dict[tuple[str, int, bool], float] = {}
-        self._patterns: dict[tuple[int, bool], Pattern] = {}
+        self._patterns: dict[tuple[int, bool, bool], Pattern] = {}
         planned = self.cases(self.planned)
         self.tiers = "tiers" if "tiers" not in planned else "several tiers"  # the strategy that saves to all of them
         self.strategies = (*planned, *((self.tiers,) if scenario.storage.tiers else ()))
@@ -60,14 +60,14 @@ class Curve:
             self._useful[key] = self._found(strategy, gpus, split=split)
         return self._useful[key]
 
-    def pattern(self, gpus: int, *, split: bool = True) -> Pattern:
-        """The best pattern of saves to several tiers; that of ``optimize`` at the planned size."""
+    def pattern(self, gpus: int, *, split: bool = True, in_full: bool = False) -> Pattern:
+        """The best pattern of saves to several tiers: with ``in_full`` that of ``optimize``, else one found fast."""
         from ckptplan.plan.scale.tiers import pattern_at
 
-        key = self._key(gpus, split=split)
+        key = (*self._key(gpus, split=split), in_full)
         if key not in self._patterns:
-            whole = gpus == self.planned and key == self._key(gpus, split=True)
-            self._patterns[key] = pattern_at(self.at(gpus, split=split).scenario, self._case(*key), whole_steps=whole)
+            case = self._best_case(*key[:2]) if in_full else self._case(*key[:2])
+            self._patterns[key] = pattern_at(self.at(gpus, split=split).scenario, case, whole_steps=in_full)
         return self._patterns[key]
 
     def _key(self, gpus: int, *, split: bool) -> tuple[int, bool]:
@@ -118,13 +118,17 @@ class Curve:
             return _goodput(cases[strategy]) if strategy in cases else 0.0
         from ckptplan.plan.scale.tiers import tiers_at
 
-        pattern = self.pattern(gpus, split=split) if kept is None else self.pattern(kept)
+        pattern = self.pattern(gpus, split=split) if kept is None else self.pattern(kept, in_full=True)
         case = self._case(gpus, split)
         return number(tiers_at(self.at(gpus, split=split).scenario, case, pattern, whole_steps=False).goodput)
 
     def _case(self, gpus: int, split: bool) -> Case:
         cases = self.cases(gpus, split=split)
         return cases.get(self._single) or next(iter(cases.values()))
+
+    def _best_case(self, gpus: int, split: bool) -> Case:
+        """That of ``optimize``."""
+        return max(self.cases(gpus, split=split).values(), key=_goodput)
 
 
 def number(goodput: float) -> float:

@@ -46,7 +46,7 @@ def scale_lines(scenario: Scenario, made: Scaling) -> tuple[ScaleLine, ...]:
         Between the smallest and the largest size of the table and of the peaks: whole replicas, evenly spread in the
         logarithm; with a global batch only those that divide it evenly, as all others lie below them by what they wait.
     """
-    yields = Yields(Curve(scenario))
+    yields = Yields(Curve(scenario), in_full=False)
     known = {strategy: _known(made, strategy) for strategy in made.strategies}
     every = [gpus for points in known.values() for gpus in points]
     between = _between(yields.curve, min(every), max(every))

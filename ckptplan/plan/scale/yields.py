@@ -20,10 +20,15 @@ class Yield(NamedTuple):
 
 
 class Yields:
-    """All ways of saving at any size, each size worked out once."""
+    """All ways of saving at any size, each size worked out once.
 
-    def __init__(self, curve: Curve) -> None:
+    Patterns of several tiers are those of ``optimize`` at every size; without ``in_full`` they are found fast, close
+    enough for a curve.
+    """
+
+    def __init__(self, curve: Curve, *, in_full: bool = True) -> None:
         self.curve = curve
+        self._in_full = in_full
         self._alone: dict[int, dict[str, Yield]] = {}
         self._tiers: dict[int, Yield] = {}
 
@@ -46,7 +51,8 @@ class Yields:
         from ckptplan.plan.scale.tiers import tiers_at
 
         case = max(self.alone(gpus).values(), key=lambda one: one.goodput).case
-        made = tiers_at(self.curve.at(gpus).scenario, case, self.curve.pattern(gpus), whole_steps=True)
+        pattern = self.curve.pattern(gpus, in_full=self._in_full)
+        made = tiers_at(self.curve.at(gpus).scenario, case, pattern, whole_steps=True)
         return Yield(case, made.interval_s, made.interval_steps, number(made.goodput), number(made.waiting_fraction))
 
 

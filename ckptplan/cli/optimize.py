@@ -67,7 +67,7 @@ def optimize(
     Says how often to save, by each strategy of the spec, and accounts for
     every hour: save, rework, restart, goodput.
     """
-    from ckptplan.cli.choices import finite
+    from ckptplan.cli.choices import finite, typed
     from ckptplan.cli.output import emit, refuse_overwriting, warn
 
     _refuse_what_would_be_ignored(context, quiet=quiet, trainer=trainer)
@@ -97,7 +97,8 @@ def optimize(
     refuse_overwriting(output, [name for spec, _ in plans for name in spec.named])
     emit(text, output)
     for spec, plan in plans:
-        unanswered = _unanswered(plan, quiet=quiet, bare=quiet or bool(trainer), priced=gpu_hour_price is not None)
+        priced = gpu_hour_price is not None and (typed(context, "gpu_hour_price") or bool(plan.given()))
+        unanswered = _unanswered(plan, quiet=quiet, bare=quiet or bool(trainer), priced=priced)
         warn([*spec.warnings, *plan.warnings, *unanswered])
     if picture is not None:
         _draw(picture, *plans[0], strategy)
@@ -126,7 +127,7 @@ def _report(plans: list[tuple[Spec, Plan]], format_: Format, output: Path | None
 
 def _unanswered(plan: Plan, *, quiet: bool, bare: bool, priced: bool) -> Iterator[str]:
     """What was asked for and cannot be known from the spec, and what a ``bare`` number does not say."""
-    if priced and plan.given() and plan.duration_s is None:
+    if priced and plan.duration_s is None:
         yield f"{plan.name}: no training.duration, so lost GPU-hours have no number and no price"
     if bare and not plan.makes_progress:
         yield from (f"{plan.name}: {text}" for text in plan.advice)
@@ -154,8 +155,8 @@ def _refuse_what_would_be_ignored(context: typer.Context, *, quiet: bool, traine
         raise UsageError("--quiet and --for give the optimum", hint="leave --interval and --steps out")
     if is_typed("keep") and not trainer:
         raise UsageError("--keep does nothing without --for", hint="add --for TRAINER")
-    if is_typed("gpu_hour_price") and not (is_typed("interval") or is_typed("steps")):
-        raise UsageError("--gpu-hour-price prices a given interval, and none is given", hint="add --interval 1h")
+    if is_typed("gpu_hour_price") and (quiet or trainer):
+        raise UsageError("--gpu-hour-price does nothing with --quiet or --for", hint="leave --gpu-hour-price out")
 
 
 def _plan_all(

@@ -410,7 +410,8 @@ def test_two_specs_of_one_name_can_be_told_apart(tmp_path: Path) -> None:
         ["--keep", "5"],
         ["-q", "--gpus", "1024"],
         ["-q", "--interval", "1h"],
-        ["--gpu-hour-price", "2"],
+        ["-q", "--gpu-hour-price", "2"],
+        ["--for", "megatron", "--gpu-hour-price", "2"],
         ["--gpu-hour-price", "nan", "--interval", "1h"],
         ["--fail-under", "nan"],
         ["--interval", "1e300 d"],
@@ -432,6 +433,19 @@ def test_a_price_needs_a_duration() -> None:
     )
     assert ran.code == 0
     assert "training.duration" in ran.err
+
+
+def test_a_price_alone_prices_what_to_do_first(tell, monkeypatch) -> None:
+    """Typed or of the environment it says the same, in every format; without a duration it is said what is missing."""
+    for format_ in ("table", "json", "csv", "markdown"):
+        typed = tell("optimize", "rsc-1", "-f", format_, "--gpu-hour-price", "3")
+        monkeypatch.setenv("CKPTPLAN_GPU_HOUR_PRICE", "3")
+        assert tell("optimize", "rsc-1", "-f", format_) == typed
+        monkeypatch.delenv("CKPTPLAN_GPU_HOUR_PRICE")
+        assert typed.code == 0
+    assert " GPU-hours worth " in tell("optimize", "rsc-1", "--gpu-hour-price", "3").out
+    told = tell("optimize", "rsc-1", "--gpu-hour-price", "3", "--set", "training={step_time: 5 s}")
+    assert (told.code, "no training.duration" in told.err) == (0, True)
 
 
 def test_quiet_without_a_step_time_says_its_unit() -> None:

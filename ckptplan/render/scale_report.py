@@ -14,7 +14,7 @@ from ckptplan.plan.scale.records import ScaleRecord
 from ckptplan.plan.scale.scaling import Scaling
 from ckptplan.render.marking import bullets, heading, notes, sentences
 from ckptplan.render.numbers import percent, points, seconds, whole
-from ckptplan.render.scale_sheets import adds, batch_sheet, curve_sheet, energy_sheet, money_sheet, price, work
+from ckptplan.render.scale_sheets import adds, batch_sheet, curve_sheet, energy_sheet, money_sheet, price, values, work
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.units import format_time
@@ -34,7 +34,7 @@ def scale_document(made: Scaling, spec: dict[str, Any]) -> dict[str, Any]:
         "useful_hour_worth": made.useful_hour_worth,
         "best": made.best,
         "peaks": [_peak(one) for one in made.peaks],
-        "sizes": [record._asdict() for record in made.records],
+        "sizes": [values(row) for row in made.rows],
         "batch": _batch(made.batch),
         "assumptions": list(made.assumptions),
         "warnings": list(made.warnings),
@@ -122,13 +122,15 @@ def _title(made: Scaling) -> str:
 
 def _meaning(made: Scaling) -> str:
     text = "Useful GPUs: as many GPUs of the planned size that lose nothing would do as much."
-    if made.step_gpus == 1:
-        return text
     if made.batch is not None:
         return (
             f"{text} One more adds, per GPU: up to the next size at which the busiest replica does fewer micro-batches."
         )
-    return f"{text} One more adds: what the next {whole(made.step_gpus)} GPUs add to them, per GPU."
+    if made.planned(made.best).next_gpus > (made.gpus // made.step_gpus + 1) * made.step_gpus:
+        return f"{text} One more adds, per GPU: with a tenth more GPUs, as the best interval for recorded gaps jumps."
+    if made.step_gpus == 1:
+        return text
+    return f"{text} One more adds, per GPU: up to the next multiple of {whole(made.step_gpus)} GPUs."
 
 
 def planned(made: Scaling) -> list[str]:
@@ -155,8 +157,14 @@ def _planned(made: Scaling, record: ScaleRecord, *, best: bool) -> str:
         text += f", one more adds {adds(record.marginal_gpus)}"
     if record.useful_hour_price is not None:
         text += f"; a useful GPU-hour costs {price(record.useful_hour_price)}"
-        text += ", one more " + ("cannot be had" if record.next_hour_price is None else price(record.next_hour_price))
+        text += f", one more {_next_price(record)}"
     return text + (" (best)" if best else "")
+
+
+def _next_price(record: ScaleRecord) -> str:
+    if record.marginal_gpus is None:
+        return "is not known"
+    return "cannot be had" if record.next_hour_price is None else price(record.next_hour_price)
 
 
 def stops(made: Scaling) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ckptplan.errors import printable
 from ckptplan.plan.scale.records import ScaleRecord
+from ckptplan.plan.scale.refusals import Refusal
 from ckptplan.plan.scale.scaling import Scaling
 from ckptplan.plan.status import OK
 from ckptplan.render.numbers import duration, hundredths, seconds, whole
@@ -80,31 +82,36 @@ _BATCH = (
 
 
 def scale_sheet(made: Scaling) -> Sheet:
-    """Every record under the machine names."""
-    columns = tuple(Column("spec" if key == "spec" else key) for key in ("spec", *ScaleRecord._fields))
-    return Sheet(columns, tuple((made.name, *record) for record in made.records))
+    """Every row under the machine names."""
+    columns = tuple(Column(key) for key in ("spec", *ScaleRecord._fields))
+    return Sheet(columns, tuple((made.name, *values(row).values()) for row in made.rows))
+
+
+def values(row: ScaleRecord | Refusal) -> dict[str, Any]:
+    """A row under the machine names; without numbers where its size cannot be planned."""
+    return {key: getattr(row, key, None) for key in ScaleRecord._fields}
 
 
 def curve_sheet(made: Scaling) -> tuple[Sheet, tuple[str, ...]]:
     """Goodput and useful throughput against the number of GPUs, and the footnotes."""
-    notes = tuple(dict.fromkeys(r.status for r in made.records if r.status != OK))
-    sheet = _part(made, _CURVE)
+    notes = tuple(dict.fromkeys(r.status for r in made.rows if r.status != OK))
+    sheet = _part(made, made.rows, _CURVE)
     if not notes:
         return sheet, notes
-    marks = [f"[{notes.index(r.status) + 1}]" if r.status in notes else "" for r in made.records]
+    marks = [f"[{notes.index(r.status) + 1}]" if r.status in notes else "" for r in made.rows]
     rows = tuple((*row, mark) for row, mark in zip(sheet.rows, marks, strict=True))
     return Sheet((*sheet.columns, Column("status", "note", plain, right=False)), rows, sheet.emphasis), notes
 
 
 def money_sheet(made: Scaling) -> Sheet | None:
     """What the run and useful hours cost at each size; None if no price is given."""
-    return None if made.gpu_hour_price is None else _part(made, _MONEY)
+    return None if made.gpu_hour_price is None else _part(made, made.records, _MONEY)
 
 
 def energy_sheet(made: Scaling) -> Sheet | None:
     """The interval of least energy at each size; None if it was not asked for."""
     asked = [record for record in made.records if record.energy_interval_s is not None]
-    return _part(made._replace(records=tuple(asked)), _ENERGY) if asked else None
+    return _part(made, asked, _ENERGY) if asked else None
 
 
 def batch_sheet(made: Scaling) -> Sheet | None:
@@ -117,10 +124,11 @@ def batch_sheet(made: Scaling) -> Sheet | None:
     return Sheet(columns, tuple(tuple(one) for one in made.batch.records), planned)
 
 
-def _part(made: Scaling, keys: tuple[str, ...]) -> Sheet:
-    """Some columns of the records; those that are empty in every row are left out."""
-    kept = [key for key in keys if any(getattr(record, key) is not None for record in made.records)]
+def _part(made: Scaling, shown: Sequence[ScaleRecord | Refusal], keys: tuple[str, ...]) -> Sheet:
+    """Some columns of some rows; those that are empty in every row are left out."""
+    known = [values(row) for row in shown]
+    kept = [key for key in keys if any(row[key] is not None for row in known)]
     columns = [Column("strategy", "strategy", printable, right=False), Column("gpus", "GPUs", whole)]
     columns += [Column(key, *_SHOWN.get(key, (key, whole))) for key in kept]
-    rows = tuple(tuple(getattr(record, key) for key in (*_WHO, *kept)) for record in made.records)
-    return Sheet(tuple(columns), rows, frozenset(i for i, r in enumerate(made.records) if r.gpus == made.gpus))
+    rows = tuple(tuple(row[key] for key in (*_WHO, *kept)) for row in known)
+    return Sheet(tuple(columns), rows, frozenset(i for i, row in enumerate(shown) if row.gpus == made.gpus))

@@ -171,11 +171,40 @@ def test_wrong_options_are_refused(arguments: tuple[str, ...], code: int, messag
     assert "Traceback" not in ran.err
 
 
-def test_a_size_that_cannot_be_planned_is_named(spec: str) -> None:
-    """Peers need two nodes: at 8 GPUs there is one, and the message says which size it was."""
-    ran = ckptplan("scale", spec, "--gpus", "8,16384")
-    assert ran.code == 1
-    assert "at 8 GPUs" in ran.err
+def test_a_size_that_cannot_be_planned_is_a_row_without_numbers(spec: str) -> None:
+    """Peers need two nodes: at 8 GPUs there is one, which the row there says; other sizes have their numbers."""
+    ran = ckptplan("scale", spec, "--gpus", "8,16384", "-f", "json")
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    jsonschema.validate(document, output_schema("scaling"))
+    rows = [one for one in document["sizes"] if one["gpus"] == 8]
+    assert [one["strategy"] for one in rows] == [one["strategy"] for one in document["peaks"]]
+    for row in rows:
+        assert "peer memory keeps 2 copies" in row["status"]
+        assert {value for name, value in row.items() if name not in ("strategy", "gpus", "status")} == {None}
+    assert all(one["goodput"] > 0.5 for one in document["sizes"] if one["gpus"] == 16384)
+    assert ran.err.count("no plan for 8 GPUs") == 1
+
+
+def test_a_table_says_why_a_row_has_no_numbers(spec: str) -> None:
+    """A dash in each column and a note below; CSV has empty cells and the same words."""
+    table = ckptplan("scale", spec, "--gpus", "8,16384").out
+    (row,) = [line.split() for line in table.splitlines() if line.startswith(" synchronous") and line.split()[1] == "8"]
+    assert set(row[2:-1]) == {"-"}
+    (note,) = [line for line in table.splitlines() if line.startswith(f"{row[-1]} ")]
+    assert note.endswith("peer memory keeps 2 copies on different nodes, and the job has 1")
+    found = list(csv.DictReader(io.StringIO(ckptplan("scale", spec, "--gpus", "8,16384", "-f", "csv").out)))
+    (cells,) = [one for one in found if (one["strategy"], one["gpus"]) == ("synchronous", "8")]
+    assert cells["goodput"] == cells["next_gpus"] == ""
+    assert note.endswith(cells["status"])
+
+
+def test_sizes_none_of_which_can_be_planned_are_refused(spec: str) -> None:
+    """One error that names each size and says what would help."""
+    ran = ckptplan("scale", spec, "--gpus", "8,7")
+    assert (ran.code, ran.out) == (1, "")
+    assert "at 8 GPUs: " in ran.err
+    assert "at 7 GPUs: " in ran.err
     assert "hint" in ran.err
 
 

@@ -184,19 +184,16 @@ def test_the_reference_peak() -> None:
 @pytest.mark.parametrize("gpus", [1024, 16384, 200_064, 400_000])
 @pytest.mark.parametrize("exponent", [1.0, 0.8])
 def test_useful_and_marginal_gpus_are_the_closed_form(gpus: int, exponent: float) -> None:
-    """U(N) to rounding; what one more adds is the slope of its chord, and dU/dN to the square of its width."""
+    """U(N) to rounding; what one more adds is the difference to the next whole replica, between the slopes."""
     curve = Curve(scenario(training=Training(scaling_exponent=exponent)))
     job = {"scaling_exponent": exponent, "reference_gpus": 16384}
-    steps = gpus // 128
-    by = max(1, round(1e-3 * steps)) * 128
-    at = useful_gpus([gpus - by, gpus, gpus + by], 60.0, 600.0, M_GPU, **job)
-    assert curve.useful("blocking", gpus) == pytest.approx(float(at.useful_gpus[1]), rel=1e-13)
+    to = (gpus // 128 + 1) * 128
+    at = useful_gpus([gpus, to], 60.0, 600.0, M_GPU, **job)
+    assert curve.useful("blocking", gpus) == pytest.approx(float(at.useful_gpus[0]), rel=1e-13)
     found = curve.marginal("blocking", gpus)
-    assert found is not None
-    chord = float(at.useful_gpus[2] - at.useful_gpus[0]) / (2 * by)
-    assert found == pytest.approx(chord, abs=1e-9)
-    # The error of a chord is h^2/6 times the third derivative, here no more than a few times U/N^3.
-    assert found == pytest.approx(float(at.marginal[1]), abs=(by / gpus) ** 2)
+    assert found.to_gpus == to
+    assert found.per_gpu == pytest.approx(float(at.useful_gpus[1] - at.useful_gpus[0]) / (to - gpus), abs=1e-9)
+    assert min(at.marginal) < found.per_gpu < max(at.marginal)  # the slopes at both ends
 
 
 @pytest.mark.parametrize("ratio", [0.05, 0.4, 0.8])
@@ -217,7 +214,7 @@ def test_gpus_stop_paying_where_the_closed_form_says(ratio: float, exponent: flo
 
 
 def test_prices_follow_from_useful_and_marginal_gpus() -> None:
-    """P N/U for a useful GPU-hour, P over the slope for one more, which cannot be had beyond the peak."""
+    """P N/U for a useful GPU-hour, P over what one GPU more adds for one more, which cannot be had beyond the peak."""
     made = scaling(scenario(), gpus=[16384, 400_000], gpu_hour_price=2.5)
     here, beyond = made.records
     assert here.useful_hour_price == pytest.approx(2.5 / here.goodput, rel=1e-14)
@@ -441,13 +438,13 @@ def test_one_more_replica_without_a_micro_batch_adds_nothing() -> None:
 
 @pytest.mark.parametrize(("replicas", "stair"), [(24, 25), (25, 26), (40, 41), (384, 768), (700, 768)])
 def test_what_one_more_adds_reaches_to_the_next_stair(replicas: int, stair: int) -> None:
-    """The slope to the first number of replicas of which the busiest does fewer of 768 micro-batches (by counting)."""
+    """The difference to the first number of replicas of which the busiest does fewer of 768 micro-batches."""
     training = Training(step_time_s=5.0, global_batch=1536, micro_batch=2)
     given = scenario(cluster=Cluster(8 * replicas, 8, Layout(data=replicas, tensor=8)), training=training)
     assert stair == next(r for r in range(replicas, 769) if -(-768 // r) < -(-768 // replicas))
     curve = Curve(given)
     rise = curve.useful("blocking", 8 * stair, split=True) - curve.useful("blocking", 8 * replicas, split=True)
-    assert curve.marginal("blocking", 8 * replicas) == pytest.approx(rise / (8 * (stair - replicas)), rel=1e-12)
+    assert curve.marginal("blocking", 8 * replicas).per_gpu == pytest.approx(rise / (8 * (stair - replicas)), rel=1e-12)
 
 
 def test_a_batch_that_is_no_whole_number_of_micro_batches_is_said() -> None:
@@ -461,12 +458,15 @@ def test_a_batch_that_is_no_whole_number_of_micro_batches_is_said() -> None:
 
 
 def test_gpus_that_fill_no_replica_are_idle_and_said() -> None:
-    """1,000 GPUs of 128 per replica: 104 are idle, the work is that of 896, and no slope is given below one replica."""
+    """1,000 GPUs of 128 per replica: 104 are idle, the work is that of 896, and the next 24 GPUs make them useful."""
     made = scaling(scenario(), gpus=[1000, 100])
     below, odd, _ = made.records
     assert (odd.idle_gpus, odd.replicas, odd.speed_gpus) == (104, 7, 896)
     assert "104 of 1,000 GPUs" in odd.status
-    assert below.marginal_gpus is None
+    curve = Curve(scenario())
+    rise = curve.useful("blocking", 1024) - curve.useful("blocking", 1000)
+    assert (odd.next_gpus, odd.marginal_gpus) == (1024, pytest.approx(rise / 24, rel=1e-12))
+    assert below.next_gpus == 128
     assert "fewer GPUs" in below.status
 
 

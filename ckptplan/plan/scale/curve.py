@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.scenario import Cluster, LawName, Scenario, Shard
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.scale.refusals import reason
 from ckptplan.plan.scale.size import Size, batch_efficiency, size_at
 
 if TYPE_CHECKING:
     from ckptplan.plan.tiers.job import Pattern
 
-_SLOPE = 1e-3  # of the size, over which a slope is taken
-_SLOPE_OF_RECORD = 1e-1  # the best interval for recorded gaps jumps from one accident of theirs to the next
+NOT_THERE = "no such way of saving at this size: its tier does not survive every failure there"
+_SPAN_OF_RECORD = 0.1  # of the size: the best interval for recorded gaps jumps from one accident of theirs to the next
 _NEAR = 0.05  # of the size, over which a pattern is kept
+
+
+class Marginal(NamedTuple):
+    """What each GPU from one size to the next adds to the useful ones; None if that size cannot be planned. [1]."""
+
+    to_gpus: int
+    per_gpu: float | None
+    refusal: str = ""
 
 
 class Curve:
@@ -74,48 +83,59 @@ class Curve:
         """The same for both splits where the batch makes no difference."""
         return gpus, split and self.at(gpus).speed_gpus != self.at(gpus, split=False).speed_gpus
 
-    def marginal(self, strategy: str, gpus: int) -> float | None:
-        """What one GPU more adds, in useful GPUs; None for less than one step of the layout. [1]."""
-        steps = gpus // self.step_gpus
-        if steps < 1:
-            return None
-        by = max(
-            1, round((_SLOPE_OF_RECORD if self.scenario.failures.law.name is LawName.RECORDED else _SLOPE) * steps)
-        )
-        batch = self.scenario.training.global_batch is not None
-        # With a batch it goes by stairs: from here up to the top of the next one.
-        low, high = (steps, self._next_stair(steps, by)) if batch else (max(steps - by, 1), steps + by)
+    def marginal(self, strategy: str, gpus: int) -> Marginal:
+        """What the GPUs up to the next size add, in useful GPUs per GPU, each size at its own best interval. [1]."""
+        to = self.next_size(gpus)
         # The best pattern is as good as its neighbours, so that over a short way it may be kept.
-        kept = gpus if strategy == self.tiers and high - low <= _NEAR * steps else None
-        ends = [self._found(strategy, n * self.step_gpus, split=True, kept=kept) for n in (low, high)]
-        return (ends[1] - ends[0]) / ((high - low) * self.step_gpus)
+        kept = gpus if strategy == self.tiers and to - gpus <= _NEAR * gpus else None
+        try:
+            there = self._throughput(strategy, to, split=True, kept=kept)
+        except InputError as error:
+            return Marginal(to, None, reason(error))
+        here = self._throughput(strategy, gpus, split=True, kept=kept)
+        return Marginal(to, (there - here) / (to - gpus))
 
-    def _next_stair(self, steps: int, by: int) -> int:
-        """Steps at which the busiest replica does fewer micro-batches; ``by`` more where none can do fewer."""
+    def next_size(self, gpus: int) -> int:
+        """The size that a marginal throughput counts up to: the next one of the layout. [1].
+
+        With a global batch it is the next one at which the busiest replica does fewer micro-batches, and with recorded
+        gaps one a tenth larger.
+        """
+        steps = gpus // self.step_gpus
+        if steps > 0 and self.scenario.training.global_batch is not None:
+            return self._next_stair(steps) * self.step_gpus
+        recorded = self.scenario.failures.law.name is LawName.RECORDED
+        return (steps + (max(1, round(_SPAN_OF_RECORD * steps)) if recorded else 1)) * self.step_gpus
+
+    def _next_stair(self, steps: int) -> int:
+        """Steps at which the busiest replica does fewer micro-batches; one more where none can do fewer."""
         training, replicas = self.scenario.training, self.at(steps * self.step_gpus).replicas
         whole = -(-(training.global_batch or 1) // (training.micro_batch or 1))
         if replicas >= whole:
-            return steps + by
-        wide = replicas * (steps + by) // steps
-        busiest = max(-(-whole // (wide - 1)) - 1, 1)
+            return steps + 1
+        busiest = max(-(-whole // replicas) - 1, 1)
         return max(-(-(-(-whole // busiest) * steps) // replicas), steps + 1)
 
     def batch_efficiency(self, replicas: int) -> float:
         """Share of the time that replicas do not wait for the one with the most micro-batches. [1]."""
         return batch_efficiency(self.scenario.training, replicas)
 
-    def _found(self, strategy: str, gpus: int, *, split: bool, kept: int | None = None) -> float:
-        """Useful GPUs; with the pattern of the size ``kept`` if that is given."""
+    def _found(self, strategy: str, gpus: int, *, split: bool) -> float:
         try:
-            goodput = self._goodput(strategy, gpus, split=split, kept=kept)
-        except InputError:  # no save fits between two failures, or a tier needs more nodes than there are
-            goodput = 0.0
-        return self.at(gpus, split=split).speed_gpus * goodput
+            return self._throughput(strategy, gpus, split=split)
+        except InputError:  # a tier needs more nodes than there are, or more room
+            return 0.0
+
+    def _throughput(self, strategy: str, gpus: int, *, split: bool, kept: int | None = None) -> float:
+        """Useful GPUs; with the pattern of the size ``kept`` if that is given."""
+        return self.at(gpus, split=split).speed_gpus * self._goodput(strategy, gpus, split=split, kept=kept)
 
     def _goodput(self, strategy: str, gpus: int, *, split: bool, kept: int | None) -> float:
         cases = self.cases(gpus, split=split)
         if strategy != self.tiers:
-            return _goodput(cases[strategy]) if strategy in cases else 0.0
+            if strategy not in cases:
+                raise InputError(NOT_THERE)
+            return _goodput(cases[strategy])
         from ckptplan.plan.scale.tiers import tiers_at
 
         pattern = self.pattern(gpus, split=split) if kept is None else self.pattern(kept, in_full=True)
@@ -147,5 +167,9 @@ def _step_gpus(cluster: Cluster) -> int:
 
 
 def _goodput(case: Case) -> float:
-    """Goodput at the best interval that is not shorter than a step."""
-    return number(case.goodput(max(case.optimum(case.method), case.step_time_s or 0.0)))
+    """Goodput at the best interval that is not shorter than a step; 0 if no save fits between two failures."""
+    try:
+        best_s = case.optimum(case.method)
+    except InputError:
+        return 0.0
+    return number(case.goodput(max(best_s, case.step_time_s or 0.0)))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.scale.batch import BatchFacts
-from ckptplan.plan.scale.curve import Curve
+from ckptplan.plan.scale.curve import Curve, Marginal
 from ckptplan.plan.scale.peaks import ScalePeak
+from ckptplan.plan.scale.refusals import Refusal
 from ckptplan.plan.scale.size import Size
 from ckptplan.plan.status import OK
 from ckptplan.plan.warnings import host_copies_left_out
@@ -21,25 +22,32 @@ _HARDLY_ANY = 0.05
 _LONG_WAIT = 0.05
 
 
-def status(record: ScaleRecord, size: Size) -> str:
+def status(record: ScaleRecord, size: Size, marginal: Marginal) -> str:
     """The status of one record: ``ok``, or what limits it."""
-    return "; ".join(_remarks(record, size)) or OK
+    return "; ".join(_remarks(record, size, marginal)) or OK
 
 
-def _remarks(record: ScaleRecord, size: Size) -> Iterator[str]:
+def _remarks(record: ScaleRecord, size: Size, marginal: Marginal) -> Iterator[str]:
     if record.interval_s is None:
         yield "no progress: no gap between failures is long enough for a restart and one save"
     elif record.goodput < _HARDLY_ANY:
         yield "hardly any progress: failures come faster than restarts and saves end"
     if size.note:
         yield size.note
+    if marginal.refusal:
+        yield f"what more GPUs add is not known: {format_gpus(marginal.to_gpus)} cannot be planned ({marginal.refusal})"
 
 
 def warnings(
-    curve: Curve, records: Sequence[ScaleRecord], peaks: Sequence[ScalePeak], batch: BatchFacts | None
+    curve: Curve,
+    records: Sequence[ScaleRecord],
+    refusals: Sequence[Refusal],
+    peaks: Sequence[ScalePeak],
+    batch: BatchFacts | None,
 ) -> tuple[str, ...]:
     """Broken assumptions, each one plain sentence with its remedy."""
     found = [
+        *_refused(refusals),
         *_beyond_the_peak(curve, peaks),
         *_no_progress(records),
         *_long_restarts(records),
@@ -50,6 +58,17 @@ def warnings(
         *_energy(curve, records),
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
+    """Sizes without numbers by their reason, each with its remedy."""
+    reasons = dict.fromkeys(one.status for one in refusals)
+    for text in reasons:
+        here = [one for one in refusals if one.status == text]
+        sizes = list(dict.fromkeys(one.gpus for one in here))
+        others = f" and {format_count(len(sizes) - 1)} more size{'' if len(sizes) == 2 else 's'}" if sizes[1:] else ""
+        hint = here[0].problems[0].hint
+        yield f"no plan for {format_gpus(sizes[0])}{others}: {text}{f'; {hint}' if hint else ''}"
 
 
 def _beyond_the_peak(curve: Curve, peaks: Sequence[ScalePeak]) -> Iterator[str]:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.scale import notes
-from ckptplan.plan.scale.curve import Curve
+from ckptplan.plan.scale.curve import NOT_THERE, Curve
+from ckptplan.plan.scale.refusals import Refusal
 from ckptplan.plan.scale.size import Size
 from ckptplan.plan.scale.yields import Yield, Yields
-from ckptplan.units import HOUR_S, format_gpus
+from ckptplan.units import HOUR_S
 
-LONGEST_S = 1e4 * 365 * 86_400.0  # a run that takes longer than 10,000 years does not end
 _J_PER_MWH = 3.6e9
 
 
 class ScaleRecord(NamedTuple):
     """One way of saving at one size. Times in seconds; None stands for "not known" or "not there".
 
-    ``useful_gpus`` is the throughput in GPUs of the planned size that lose nothing, ``marginal_gpus`` what one GPU more
-    adds to it. Powers are means over the GPUs. [1, s, money, W]
+    ``useful_gpus`` is the throughput in GPUs of the planned size that lose nothing, ``marginal_gpus`` what each of the
+    GPUs up to ``next_gpus``, the next size, adds to it. Powers are means over the GPUs. [1, s, money, W]
     """
 
     strategy: str
@@ -40,7 +40,8 @@ class ScaleRecord(NamedTuple):
     waiting_fraction: float  # for nodes, or with replicas missing
     speed_gpus: float  # throughput without saves and failures
     useful_gpus: float
-    marginal_gpus: float | None
+    marginal_gpus: float | None  # None: the next size cannot be planned
+    next_gpus: int
     wall_s: float | None  # of the run
     money: float | None  # that it costs
     useful_hour_price: float | None
@@ -65,27 +66,29 @@ class Asked(NamedTuple):
     energy: bool
 
 
-def records_at(yields: Yields, gpus: int, asked: Asked) -> Iterator[ScaleRecord]:
-    """Every way of saving at one size."""
-    curve = yields.curve
-    size = curve.at(gpus)
-    try:
-        found = yields.alone(gpus)
-        several = yields.at(curve.tiers, gpus) if curve.tiers in curve.strategies else None
-    except InputError as error:
-        raise InputError(
-            [replace(p, message=f"at {format_gpus(gpus)}: {p.message}") for p in error.problems]
-        ) from error
-    for name, one in found.items():
-        yield _with_energy(_record(curve, size, name, one, asked), one.case, size, asked)
-    if several is not None:
-        yield _record(curve, size, curve.tiers, several, asked)._replace(stall_s=None, flush_s=None)
+def records_at(yields: Yields, gpus: int, asked: Asked) -> Iterator[ScaleRecord | Refusal]:
+    """Every way of saving at one size; what cannot be planned there is a refusal."""
+    curve, size = yields.curve, yields.curve.at(gpus)
+    for name in curve.strategies:
+        try:
+            found = yields.at(name, gpus)
+            if found is None:
+                raise InputError(NOT_THERE)
+        except InputError as error:
+            yield Refusal(name, gpus, error.problems)
+        else:
+            record = _record(curve, size, name, found, asked)
+            if name == curve.tiers:
+                yield record._replace(stall_s=None, flush_s=None)
+            else:
+                yield _with_energy(record, found.case, size, asked)
 
 
 def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> ScaleRecord:
     case, interval_s, steps, goodput, waiting = found
     useful = size.speed_gpus * goodput
     marginal = curve.marginal(name, size.gpus)
+    adds = marginal.per_gpu
     wall_s = wall_time(size.scenario.training.work_s, case, interval_s, goodput)
     price = asked.gpu_hour_price
     made = ScaleRecord(
@@ -104,11 +107,12 @@ def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> 
         waiting_fraction=waiting,
         speed_gpus=size.speed_gpus,
         useful_gpus=useful,
-        marginal_gpus=marginal,
+        marginal_gpus=adds,
+        next_gpus=marginal.to_gpus,
         wall_s=wall_s,
         money=None if price is None or wall_s is None else price * size.gpus * wall_s / HOUR_S,
         useful_hour_price=None if price is None or useful == 0.0 else price * size.gpus / useful,
-        next_hour_price=None if price is None or marginal is None or marginal <= 0.0 else price / marginal,
+        next_hour_price=None if price is None or adds is None or adds <= 0.0 else price / adds,
         energy_interval_s=None,
         energy_interval_steps=None,
         energy_goodput=None,
@@ -121,7 +125,7 @@ def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> 
         energy_accounting=None,
         status="",
     )
-    return made._replace(status=notes.status(made, size))
+    return made._replace(status=notes.status(made, size, marginal))
 
 
 def wall_time(work_s: float | None, case: Case | None, interval_s: float | None, goodput: float) -> float | None:
@@ -133,7 +137,7 @@ def wall_time(work_s: float | None, case: Case | None, interval_s: float | None,
         from ckptplan.interval.finite import expected_time
 
         wall_s = float(expected_time(work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
-    return wall_s if wall_s <= LONGEST_S else None
+    return wall_s if wall_s <= LONGEST_RUN_S else None
 
 
 def _with_energy(record: ScaleRecord, case: Case, size: Size, asked: Asked) -> ScaleRecord:

@@ -14,6 +14,7 @@ from ckptplan.plan.scale.batch import BatchFacts, batch_facts
 from ckptplan.plan.scale.curve import Curve
 from ckptplan.plan.scale.peaks import ScalePeak, peak_of, sizes_around
 from ckptplan.plan.scale.records import Asked, ScaleRecord, records_at
+from ckptplan.plan.scale.refusals import Refusal, refused
 from ckptplan.plan.scale.yields import Yields
 
 
@@ -29,6 +30,7 @@ class Scaling(NamedTuple):
     best: str  # strategy at the planned size
     peaks: tuple[ScalePeak, ...]  # one per strategy
     records: tuple[ScaleRecord, ...]
+    refusals: tuple[Refusal, ...]  # what cannot be planned at some size
     batch: BatchFacts | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -37,6 +39,12 @@ class Scaling(NamedTuple):
     def strategies(self) -> tuple[str, ...]:
         """The ways of saving."""
         return tuple(peak.strategy for peak in self.peaks)
+
+    @property
+    def rows(self) -> tuple[ScaleRecord | Refusal, ...]:
+        """Records and refusals by strategy, then by size."""
+        order = self.strategies.index
+        return tuple(sorted((*self.records, *self.refusals), key=lambda one: (order(one.strategy), one.gpus)))
 
     def planned(self, strategy: str) -> ScaleRecord:
         """The record at the planned size."""
@@ -78,7 +86,7 @@ def scaling(
     Raises
     ------
     InputError
-        If something needed is neither given nor computable.
+        If something needed is neither given nor computable, or no size of ``gpus`` can be planned.
     """
     if energy and scenario.cluster.power is None:
         raise InputError(
@@ -87,16 +95,20 @@ def scaling(
         )
     curve, asked = Curve(scenario), Asked(gpu_hour_price, energy)
     yields = Yields(curve)
-    given = [one for size in dict.fromkeys(gpus) for one in records_at(yields, size, asked)]  # first: a fault ends here
+    given = [one for size in dict.fromkeys(gpus) for one in records_at(yields, size, asked)]
+    if given and all(isinstance(one, Refusal) for one in given):
+        raise refused([one for one in given if isinstance(one, Refusal)])
     ratio = None
     if gpu_hour_price is not None and useful_hour_worth is not None:
         ratio = gpu_hour_price / useful_hour_worth
     peaks = tuple(peak_of(yields, strategy, ratio) for strategy in curve.strategies)
     sizes = {*gpus, curve.planned} if gpus else set(sizes_around(curve, peaks))
     given += [one for size in sizes.difference(gpus) for one in records_at(yields, size, asked)]
-    records = tuple(sorted(given, key=lambda one: (curve.strategies.index(one.strategy), one.gpus)))
+    given.sort(key=lambda one: (curve.strategies.index(one.strategy), one.gpus))
+    records = tuple(one for one in given if isinstance(one, ScaleRecord))
+    refusals = tuple(one for one in given if isinstance(one, Refusal))
     planned = [one for one in records if one.gpus == curve.planned]
-    batch = batch_facts(curve, tuple(sorted(sizes)))
+    batch = batch_facts(curve, tuple(sorted({one.gpus for one in records})))
     return Scaling(
         name=scenario.name,
         gpus=curve.planned,
@@ -107,12 +119,13 @@ def scaling(
         best=_best(planned),
         peaks=peaks,
         records=records,
+        refusals=refusals,
         batch=batch,
         assumptions=(
             *assumptions(scenario, list(curve.cases(curve.planned).values()), sorted(sizes)),
             *notes.of_scale(scenario),
         ),
-        warnings=notes.warnings(curve, records, peaks, batch),
+        warnings=notes.warnings(curve, records, refusals, peaks, batch),
     )
 
 

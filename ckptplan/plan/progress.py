@@ -40,6 +40,11 @@ def gets_nowhere(what: str, lasts_s: float, mtbf_s: float) -> str:
     return f"{why if ratio > 1.0 else ''}the run would take more than a million times its work"
 
 
+def why_stuck(case: Case) -> str:
+    """The same of one way of saving, by the longest thing that must go by."""
+    return gets_nowhere(*_why(case))
+
+
 def _why(case: Case) -> tuple[str, float, float]:
     """What must go by without a failure, the longest of it: in words, how long it lasts, and the MTBF. [s]."""
     least_s = max(case.floor_s, case.step_time_s or 0.0)

@@ -32,7 +32,10 @@ _SIZE = {
     "stall_s": or_null(TIME),
     "flush_s": or_null(TIME),
     "step_time_s": or_null(TIME),
-    "interval_s": {**or_null(TIME), "description": "the best one: whole steps where the step time is known [s]"},
+    "interval_s": {
+        **or_null(TIME),
+        "description": "the best one: whole steps where the step time is known; null: no progress, see status [s]",
+    },
     "interval_steps": STEPS,
     "goodput": {**or_null(SHARE), "description": "at interval_s; null: this size cannot be planned, see status"},
     "waiting_fraction": {

@@ -22,14 +22,14 @@ _HARDLY_ANY = 0.05
 _LONG_WAIT = 0.05
 
 
-def status(record: ScaleRecord, size: Size, marginal: Marginal) -> str:
-    """The status of one record: ``ok``, or what limits it."""
-    return "; ".join(_remarks(record, size, marginal)) or OK
+def status(record: ScaleRecord, size: Size, marginal: Marginal, stuck: str) -> str:
+    """The status of one record: ``ok``, or what limits it; ``stuck`` says why it gets nowhere, if it does."""
+    return "; ".join(_remarks(record, size, marginal, stuck)) or OK
 
 
-def _remarks(record: ScaleRecord, size: Size, marginal: Marginal) -> Iterator[str]:
-    if record.interval_s is None:
-        yield "no progress: no gap between failures is long enough for a restart and one save"
+def _remarks(record: ScaleRecord, size: Size, marginal: Marginal, stuck: str) -> Iterator[str]:
+    if stuck:
+        yield f"no progress: {stuck}"
     elif record.goodput < _HARDLY_ANY:
         yield "hardly any progress: failures come faster than restarts and saves end"
     if size.note:

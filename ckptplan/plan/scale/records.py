@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case
-from ckptplan.plan.progress import LONGEST_RUN_S
+from ckptplan.plan.progress import LONGEST_RUN_S, gets_nowhere, makes_progress, why_stuck
 from ckptplan.plan.scale import notes
 from ckptplan.plan.scale.curve import NOT_THERE, Curve
 from ckptplan.plan.scale.refusals import Refusal
@@ -34,7 +34,7 @@ class ScaleRecord(NamedTuple):
     stall_s: float | None
     flush_s: float | None
     step_time_s: float | None
-    interval_s: float | None  # as typed: whole steps where the step time is known
+    interval_s: float | None  # as typed: whole steps where the step time is known; None: no progress
     interval_steps: int | None
     goodput: float
     waiting_fraction: float  # for nodes, or with replicas missing
@@ -86,6 +86,9 @@ def records_at(yields: Yields, gpus: int, asked: Asked) -> Iterator[ScaleRecord 
 
 def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> ScaleRecord:
     case, interval_s, steps, goodput, waiting = found
+    stuck = _why_stuck(curve, name, found)
+    if stuck:
+        interval_s = steps = None  # where nothing is done, no interval is better than another
     useful = size.speed_gpus * goodput
     marginal = curve.marginal(name, size.gpus)
     adds = marginal.per_gpu
@@ -125,7 +128,19 @@ def _record(curve: Curve, size: Size, name: str, found: Yield, asked: Asked) -> 
         energy_accounting=None,
         status="",
     )
-    return made._replace(status=notes.status(made, size, marginal))
+    return made._replace(status=notes.status(made, size, marginal, stuck))
+
+
+def _why_stuck(curve: Curve, name: str, found: Yield) -> str:
+    """Why a run gets nowhere; empty if it gets on."""
+    case = found.case
+    if makes_progress(found.goodput):
+        return ""
+    if found.interval_s is None and case.law.gaps_s:
+        return "no gap between failures is long enough for a restart and one save"
+    if name == curve.tiers:
+        return gets_nowhere("the restart", case.restart.total_s, case.mtbf_s)
+    return why_stuck(case)
 
 
 def wall_time(work_s: float | None, case: Case | None, interval_s: float | None, goodput: float) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ckptplan.plan.levers.record import Lever, Levers
-from ckptplan.plan.levers.wording import first_of, large
+from ckptplan.plan.levers.wording import MONEY_DIGITS, first_of, large, money_of
 from ckptplan.render.numbers import hundredths, seconds, whole
 from ckptplan.render.sheet import Column, Sheet
 
@@ -22,8 +22,13 @@ def signed(value: float | None) -> str:
 
 
 def amount(value: float | None) -> str:
-    """GPU-hours or money that is saved."""
+    """GPU-hours that are saved."""
     return "-" if value is None else large(value)
+
+
+def money(value: float | None) -> str:
+    """The same of money, with the digits that the product of a price has."""
+    return "-" if value is None else large(value, MONEY_DIGITS)
 
 
 _SPARED = ("goodput", "interval_s")  # first where the screen is too narrow
@@ -33,7 +38,7 @@ _SHOWN: dict[str, Column] = {
     "worth": Column("worth", "worth", signed),
     "goodput": Column("goodput", "goodput %", hundredths),
     "gpu_hours_saved": Column("gpu_hours_saved", "GPU-hours", amount),
-    "money_saved": Column("money_saved", "money", amount),
+    "money_saved": Column("money_saved", "money", money),
     "interval_s": Column("interval_s", "interval", seconds),
     "interval_steps": Column("interval_steps", "steps", whole),
     "strategy": Column("strategy", "saved by", right=False),
@@ -71,7 +76,8 @@ def ranking_sheet(made: Levers, width: int | None = None) -> Sheet | None:
 
 
 def _ranking(made: Levers, keys: list[str]) -> Sheet:
-    rows = tuple(tuple(getattr(one, key) for key in keys) for one in made.levers)
+    shown = [one._replace(money_saved=money_of(one)) for one in made.levers]
+    rows = tuple(tuple(getattr(one, key) for key in keys) for one in shown)
     first = first_of(made.levers)
     stressed = {number for number, one in enumerate(made.levers) if first is not None and one.key == first.key}
     return Sheet(tuple(_SHOWN[key] for key in keys), rows, frozenset(stressed))

@@ -46,7 +46,7 @@ def test_the_answer_comes_first(tell: Tell) -> None:
 def test_a_price_makes_money(tell: Tell) -> None:
     """GPU-hours at the price stand in the sentence and in the table; without one there is no such column."""
     priced, plain = tell("levers", "llama3-405b", "--gpu-hour-price", "2.5"), tell("levers", "llama3-405b")
-    assert "614,000 GPU-hours worth 1.54 million" in priced.out
+    assert "614,000 GPU-hours worth 1.535 million" in priced.out
     assert "money" in priced.out
     assert "money" not in plain.out
 

@@ -7,6 +7,8 @@ from ckptplan.plan.levers.lever import Lever
 from ckptplan.units import COUNTLESS, format_time
 
 WORTH_DOING = 0.0005  # of goodput: 0.05 points
+_FULL = 99.5  # from here on numbers have all their digits, below it one less
+MONEY_DIGITS = 4  # one more than GPU-hours have: their product with a price
 
 
 def first_of(levers: Sequence[Lever]) -> Lever | None:
@@ -56,7 +58,16 @@ def worth_of(lever: Lever) -> str:
         text += f" ({_of_all(lever)})"
     if lever.gained > WORTH_DOING or not _by_hours(lever):
         text = f"{gain(lever.gained)}, {text}"
-    return text if lever.money_saved is None else f"{text} worth {large(lever.money_saved)}"
+    money = money_of(lever)
+    return text if money is None else f"{text} worth {large(money, MONEY_DIGITS)}"
+
+
+def money_of(lever: Lever) -> float | None:
+    """The money of the GPU-hours as they are printed, so that their product with the price is what is printed."""
+    hours, money = lever.gpu_hours_saved, lever.money_saved
+    if money is None or not hours:
+        return money
+    return float(f"{hours:.3g}" if abs(hours) >= _FULL else f"{hours:.2g}") * (money / hours)
 
 
 def _points(lever: Lever) -> str:
@@ -98,13 +109,14 @@ def gain(share: float) -> str:
     return f"{shown:+.1f} points" if abs(shown) >= 0.95 else f"{shown:+.2g} points"
 
 
-def large(value: float) -> str:
-    """``2.1 million``, ``563,000``, ``12``: two or three digits; ``3.1e+40`` beyond all counting."""
+def large(value: float, digits: int = 3) -> str:
+    """``2.1 million``, ``563,000``, ``12``: as many digits, one less where few; ``3.1e+40`` beyond all counting."""
     size = abs(value)
     if size >= COUNTLESS:
         return f"{value:.2g}"
+    most = 10.0 ** (digits - 1) - 0.5
     for unit, least in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
-        if size >= 0.9995 * least:
+        if size >= least * (1.0 - 0.5 * 10.0**-digits):
             short = value / least
-            return f"{short:,.0f} {unit}" if abs(short) >= 99.5 else f"{short:.3g} {unit}"
-    return f"{float(f'{value:.3g}'):,.0f}" if size >= 99.5 else f"{value:.2g}"
+            return f"{short:,.0f} {unit}" if abs(short) >= most else f"{short:.{digits}g} {unit}"
+    return f"{float(f'{value:.{digits}g}'):,.0f}" if size >= _FULL else f"{value:.{digits - 1}g}"

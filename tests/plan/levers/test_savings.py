@@ -9,7 +9,7 @@ import pytest
 from ckptplan.cost.scenario import Training
 from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.savings import with_savings
-from ckptplan.plan.levers.wording import do_first, first_of, first_sentence, gain, large
+from ckptplan.plan.levers.wording import do_first, first_of, first_sentence, gain, large, worth_of
 from tests.plan.levers.shipped import scenario_of
 
 _LEVER = Lever("k", "halve the stall", "stall 60 s to 30 s", "synchronous", 900.0, 180, 0.9)
@@ -107,6 +107,22 @@ def test_where_only_the_failure_rate_is_left_nothing_is_in_hand() -> None:
         "halving the failure rate would gain 3.4 points"
     )
     assert "halving" not in do_first(first_of([goal._replace(gained=1e-5, worth=1e-5), small]))
+
+
+@pytest.mark.parametrize("price", [3.0, 2.5, 0.35, 12.0])
+@pytest.mark.parametrize("hours", [2597.4, 815_075.19, 2_455_103.0, 104_487.0, 12.34, 99.4, 131.6, 0.3149, -18_049.7])
+def test_the_money_is_the_product_of_what_is_printed(hours: float, price: float) -> None:
+    """Who multiplies the GPU-hours that stand there by the price finds the money that stands there, to its digits."""
+    one = _LEVER._replace(gained=0.067, worth=0.067, gpu_hours_saved=hours, money_saved=hours * price)
+    said = worth_of(one).partition(", ")[2]
+    shown_hours, shown_money = (_read(part) for part in said.split(" GPU-hours worth "))
+    assert shown_hours == pytest.approx(hours, rel=0.05)
+    assert shown_money == pytest.approx(shown_hours * price, rel=0.0005 if abs(hours) >= 1e3 else 0.005)
+
+
+def _read(text: str) -> float:
+    number, _, unit = text.replace(",", "").partition(" ")
+    return float(number) * {"": 1.0, "million": 1e6}[unit]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,10 @@ _SIZE = {
         "description": "the next size of the layout; with a global batch, at which the busiest replica does fewer "
         "micro-batches; with recorded gaps, a tenth more GPUs",
     },
-    "wall_s": {**or_null(TIME), "description": "of the run [s]"},
+    "wall_s": {
+        **or_null(TIME),
+        "description": "of the run; null: its work is not given, or it takes more than 10,000 years, see status [s]",
+    },
     "money": {**or_null(TIME), "description": "that the run costs, at --gpu-hour-price"},
     "useful_hour_price": or_null(TIME),
     "next_hour_price": {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ckptplan.cost.scenario import Scenario
+from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.scale.batch import BatchFacts
 from ckptplan.plan.scale.curve import Curve, Marginal
 from ckptplan.plan.scale.peaks import ScalePeak
@@ -32,6 +33,8 @@ def _remarks(record: ScaleRecord, size: Size, marginal: Marginal, stuck: str) ->
         yield f"no progress: {stuck}"
     elif record.goodput < _HARDLY_ANY:
         yield "hardly any progress: failures come faster than restarts and saves end"
+    if not stuck and record.wall_s is None and size.scenario.training.work_s is not None:
+        yield f"the run would take more than {format_time(LONGEST_RUN_S)}: neither its time nor its cost is given"
     if size.note:
         yield size.note
     if marginal.refusal:

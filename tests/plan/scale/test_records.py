@@ -54,3 +54,23 @@ def test_a_little_progress_keeps_its_interval() -> None:
     for row in rows("lab-64", 60_000):
         assert LEAST_GOODPUT < row.goodput < 1e-3
         assert row.interval_s is not None
+
+
+@pytest.mark.parametrize("law", [(), ("failures.law={name: weibull, shape: 0.8, of: job}",)])
+def test_a_run_of_ten_thousand_years_is_said_not_to_end(law: tuple[str, ...]) -> None:
+    """No time and no cost, and the status says that and why; at a size where it ends sooner there are both."""
+    sets = ("training.duration=10000000 d", *law)
+    scenario = load("lab-64", sets=sets, environment={}).scenario
+    for row in scaling(scenario, gpus=[1000, 80_000], gpu_hour_price=2.0).records:
+        ends = row.gpus == 1000  # 64 GPUs take too long for so much work, and 80,000 fail too often
+        assert (row.wall_s is not None, row.money is not None) == (ends, ends)
+        said = "the run would take more than 10,000 years: neither its time nor its cost is given" in row.status
+        assert said is not ends
+
+
+def test_a_run_of_unknown_work_is_not_said_to_be_endless() -> None:
+    """Without training.duration there is no time at any size, and no remark."""
+    scenario = load("lab-64", environment={}).scenario
+    scenario = replace(scenario, training=replace(scenario.training, duration_s=None, steps=None))
+    for row in scaling(scenario, gpus=[128]).records:
+        assert (row.wall_s, row.status) == (None, "ok")

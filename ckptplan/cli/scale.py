@@ -54,6 +54,7 @@ def scale(
     """
     from ckptplan.cli.choices import scales, with_strategies
     from ckptplan.cli.output import emit, refuse_overwriting, warn
+    from ckptplan.cli.uncertainty import not_known_well
     from ckptplan.load import load
     from ckptplan.plan.scale.scaling import scaling
 
@@ -71,6 +72,7 @@ def scale(
         useful_hour_worth=useful_hour_worth,
         energy=energy,
     )
+    made = made._replace(warnings=(*made.warnings, *not_known_well(loaded, scenario)))
     emit(_as(format_, made, loaded, output), output)
     warn([*loaded.warnings, *made.warnings])
     draw(picture, lambda colours: _figure(scenario, made, colours), loaded.named)

@@ -226,6 +226,31 @@ def test_sizes_without_progress_are_warned_of() -> None:
     assert ran.err.count("warning") == 3
 
 
+@pytest.mark.parametrize(
+    "failures",
+    [
+        "{interruptions: {count: 3, over: 2 d, gpus: 16384}}",
+        "{interruptions: {count: 0, over: 2 d, gpus: 16384}, prior: {shape: 0.5, mtbf_per_gpu: 50000 h}}",
+    ],
+)
+def test_few_failures_are_said_as_optimize_says_them(failures: str) -> None:
+    """The same sentence as a warning on standard error and in the document; of many failures there is none."""
+    few = ("llama3-405b", "--set", f"failures={failures}", "-f", "json")
+    ran, planned = ckptplan("scale", *few), ckptplan("optimize", *few)
+    assert ran.code == 0, ran.err
+    (said,) = [text for text in json.loads(planned.out)["warnings"] if "counted" in text]
+    assert said in json.loads(ran.out)["warnings"]
+    assert f"warning: {said}" in ran.err
+    assert "counted" not in ckptplan("scale", "llama3-405b").err
+
+
+def test_ranges_are_said_to_count_by_their_centre() -> None:
+    """What is given as a range stands in the sizes with one value, which a warning says."""
+    ran = ckptplan("scale", "llama3-405b", "--set", "restart.total=5..15 min", "--gpus", "1024", "-f", "json")
+    assert "restart.total is not known exactly: its central value counts" in json.loads(ran.out)["warnings"]
+    assert "warning: restart.total is not known exactly: its central value counts" in ran.err
+
+
 def test_it_starts_light() -> None:
     """A closed-form curve loads no scipy, and rich for the table only."""
     assert loaded(["scale", "llama3-405b", "-f", "json"], ("scipy", "rich", "matplotlib")) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
@@ -20,6 +21,8 @@ from ckptplan.sweep.runner import Evaluate, Lost, Runner
 _FILES_EACH = 8  # that this process holds open for one worker: queues, wake-up, sentinel
 _FILES_OTHER = 128
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "ARROW_NUM_THREADS")
+
+_UNSAID = "ignore:resource_tracker:UserWarning"  # how what it says begins
 
 
 class Processes(Runner):
@@ -40,6 +43,7 @@ class Processes(Runner):
         """Make ready what each worker is sent when it starts."""
         allow_files(_FILES_EACH * self._jobs + _FILES_OTHER)
         self._payload = pickle.dumps(evaluate, pickle.HIGHEST_PROTOCOL)
+        _track()  # before the first queue, whose locks would start it
         self._leash = get_context("spawn").Pipe(duplex=False)
         self._workers = [self._worker() for _ in range(self._jobs)]
 
@@ -137,13 +141,22 @@ def sheltered() -> Iterator[None]:
 
     A blocked signal is inherited, but does not keep this process from an interruption: any other thread may take it.
     """
-    resource_tracker.ensure_running()  # starts with the first process, and leaves Ctrl-C unblocked when it does
+    _track()  # it leaves Ctrl-C unblocked when it starts
     with _deferred():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         try:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _track() -> None:
+    """Start the process that removes semaphores which this one leaves when it is killed: that is no news to anybody."""
+    sys.warnoptions.append(_UNSAID)  # handed on to that process
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(_UNSAID)
 
 
 @contextmanager

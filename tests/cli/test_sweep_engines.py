@@ -252,3 +252,16 @@ def test_a_terminal_that_wants_no_escape_codes_gets_none(place, steering):
     assert process.wait() == 0
     assert b" of 20 points" in said
     assert b"\x1b" not in said
+
+
+def test_a_sweep_that_alone_is_killed_says_nothing(place):
+    """SIGKILL of the program, not of its workers: they end with it, and what is cleaned up after it is no news."""
+    for _ in range(5):  # on a busy machine a sweep may be over before anybody looks: then another one is begun
+        process = _begun(place, "-o", "out.csv", "--resume", "kept")
+        _wait_for(place / "kept", 1500, process)
+        process.kill()
+        out, err = process.communicate()  # until the last process that holds them has ended
+        (place / "kept").unlink(missing_ok=True)
+        if process.returncode != 0:
+            break
+    assert (process.returncode, out, err.decode()) == (-signal.SIGKILL, b"", "")

@@ -149,6 +149,17 @@ def test_one_strategy_can_be_asked_for() -> None:
     assert {row["strategy"] for row in csv.DictReader(io.StringIO(ran.out))} == {"asynchronous"}
 
 
+@pytest.mark.parametrize("strategy", ["synchronous", "file system alone", "tiers"])
+def test_with_tiers_the_strategies_are_those_of_optimize(spec: str, strategy: str) -> None:
+    """--strategy of one tier, of a save and of all tiers together leave the same ways of saving as in optimize."""
+    asked = (spec, "--strategy", strategy, "-f", "csv")
+    ran, planned = ckptplan("scale", *asked, "--gpus", "16384"), ckptplan("optimize", *asked)
+    assert ran.code == planned.code == 0, ran.err
+    names = [{row["strategy"] for row in csv.DictReader(io.StringIO(one.out))} for one in (ran, planned)]
+    assert names[0] == names[1]
+    assert ("tiers" in names[0]) is (strategy == "tiers")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

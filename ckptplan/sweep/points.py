@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
-from ckptplan.errors import InputError, printable
+from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.pipeline import plan
 from ckptplan.plan.progress import LONGEST_RUN_S
@@ -16,6 +16,7 @@ from ckptplan.plan.record import TIERS, Plan, Record, recommended
 from ckptplan.plan.rows import Money, records_of
 from ckptplan.plan.run import RunFacts
 from ckptplan.plan.scale.records import wall_time
+from ckptplan.plan.scale.refusals import reason
 from ckptplan.plan.scale.size import Size, size_at
 from ckptplan.plan.status import OK
 from ckptplan.sweep.measures import Source, sources_of
@@ -132,12 +133,6 @@ def _rows_at(
 
 def _name(study: Study, row: Row) -> RowName:
     return row.name if study.each is Each.METHOD else row.name._replace(method=None)
-
-
-def reason(error: InputError) -> str:
-    """The first fault of an error, in one line."""
-    problem = error.problems[0]
-    return printable(": ".join(part for part in (problem.key, problem.message) if part))
 
 
 def _found(study: Study, point: Point, methods: Sequence[str]) -> list[Record]:

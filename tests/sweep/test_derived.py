@@ -69,8 +69,7 @@ def test_sizes_that_leave_gpus_idle_are_those_of_scale(name: str, sets: tuple[st
     Where no closed form gives the time of a run, a sweep plays runs as `optimize` does; `scale` takes the long run.
     """
     asked, wanted = asked_of(name, sets), scaled(name, sets)
-    # scale keeps a pattern of several tiers beyond the planned size, and a sweep looks for the best one
-    found = {key: row for key, row in rows_of(swept(asked)).items() if key[0] != "tiers"}
+    found = rows_of(swept(asked))
     same = len(_SHARED) if name not in _SPECTRUM and "law" not in str(sets) else _SHARED.index("money")
     assert {key: wanted[key][:same] for key in found} == {key: row[:same] for key, row in found.items()}
     for key, row in found.items():

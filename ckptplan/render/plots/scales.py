@@ -62,10 +62,21 @@ def _counts(low: float, high: float, steps: Sequence[int]) -> list[float]:
     return [n * 10.0**k for k in decades for n in steps if low <= n * 10.0**k <= high]
 
 
+_RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+
+
+def scientific(value: float, digits: int = 3) -> str:
+    """``10\u2079``, ``2.5\u00b710\u2079``: numbers of which no one could count the digits."""
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    power = f"10{str(int(exponent)).translate(_RAISED)}"
+    factor = float(mantissa)
+    return f"{'-' if factor < 0.0 else ''}{power}" if abs(factor) == 1.0 else f"{factor:g}\u00b7{power}"
+
+
 def count(value: float) -> str:
-    """``16,384``, ``1e+12`` only where no one could count the digits."""
+    """``16,384``; powers of ten only where no one could count the digits."""
     if value >= 1e9 or (value and value < 1e-3):
-        return f"{value:.3g}"
+        return scientific(value)
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -145,8 +156,9 @@ def linear(
 
 
 def in_percent(value: float, apart: float) -> str:
-    """A share as percent, with the digits that tell two ticks apart."""
-    return f"{_number(100.0 * value, 100.0 * apart)} %"
+    """A share as percent, with the digits that tell two ticks apart; the smallest as 2e-17, which is narrower."""
+    shown, digits = 100.0 * value, _decimals(100.0 * apart)
+    return f"{shown:.4g} %" if digits > _MOST_DIGITS else f"{_number(shown, 100.0 * apart)} %"
 
 
 def plain(value: float, apart: float) -> str:
@@ -156,7 +168,9 @@ def plain(value: float, apart: float) -> str:
 
 def _number(value: float, apart: float) -> str:
     digits = _decimals(apart)
-    return f"{value:.4g}" if abs(value) >= 1e9 or digits > _MOST_DIGITS else f"{value + 0.0:,.{digits}f}"
+    if value and (abs(value) >= 1e9 or digits > _MOST_DIGITS):
+        return scientific(value, 4)
+    return f"{value + 0.0:,.{min(digits, _MOST_DIGITS)}f}" if value else "0"
 
 
 def _decimals(apart: float) -> int:

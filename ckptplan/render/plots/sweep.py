@@ -42,6 +42,7 @@ from ckptplan.render.plots.style import SMALL, Look, Theme
 from ckptplan.render.plots.sweep_series import (
     Series,
     changes_of,
+    coinciding,
     counts_of_best,
     label,
     measure_of,
@@ -66,6 +67,7 @@ _MOST_MARKERS = 40  # points of a line; more are drawn without
 _MOST_VALUES = 6  # of a second axis that are drawn as lines
 MOST_MAPS = 6
 _LONG = 8.0  # ratio of the ends of a list of values from which on its axis is logarithmic
+_SEEN = 0.005  # of the height: lines that are nearer than that lie on one another, each being 0.01 of it wide
 _EVEN = 0.15  # spread of the steps of a range, over their mean: whole numbers are rounded
 
 
@@ -178,7 +180,9 @@ def _lines(series: Sequence[Series], axis: Axis, measure: Measure, theme: Theme)
         grid(axis_of, theme)
 
     above = [legend(theme, keys), space(0.05)] if keys else []
-    notes = footnotes(theme, list(notes_of_best(series, changes, axis)))
+    low, high = _ends([one.values for one in series])
+    alike = coinciding(series, _SEEN * (high - low))
+    notes = footnotes(theme, [*alike, *notes_of_best(series, changes, axis)])
     return [*above, lines([caption], size=SMALL, colour=theme.muted), Block(0.08 + _HIGH + _BELOW, draw), notes]
 
 
@@ -210,16 +214,23 @@ def _inner(axis: Axis, x: Floats) -> float:
     if not _is_log(x):
         return PAGE - LEFT - right_of(beyond_number(float(x[-1]) / unit_of(axis.unit, x)[0]))
     inner = PAGE - LEFT - RIGHT
-    return inner if axis.unit == "s" else PAGE - LEFT - right_of(beyond_counts(*_widened(x[0], x[-1]), inner))
+    if axis.unit == "s":
+        return inner
+    low, high = _widened(x[0], x[-1])
+    size, _ = unit_of(axis.unit, x, is_log=True)
+    return PAGE - LEFT - right_of(beyond_counts(low / size, high / size, inner))
 
 
 def _horizontal(axis_of: Axes, axis: Axis, x: Floats, inner: float) -> float:
     """The horizontal axis, spaced as its values are; returns what they are divided by."""
     low, high = float(x[0]), float(x[-1])
-    size, unit = unit_of(axis.unit, x)
-    if _is_log(x):
-        (log_time if axis.unit == "s" else log_count)(axis_of, *_widened(low, high), inner)
-        size, unit = 1.0, "" if axis.unit == "s" else unit
+    is_log = _is_log(x)
+    size, unit = unit_of(axis.unit, x, is_log=is_log)
+    if is_log and axis.unit == "s":
+        log_time(axis_of, *_widened(low, high), inner)
+        size, unit = 1.0, ""
+    elif is_log:
+        log_count(axis_of, *_widened(low / size, high / size), inner)
     else:
         margin = 0.02 * (high - low)
         linear(axis_of, (low - margin) / size, (high + margin) / size, plain, vertical=False)

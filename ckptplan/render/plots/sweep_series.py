@@ -14,10 +14,11 @@ from ckptplan.render.plots.lettering import distinct, shortened
 from ckptplan.render.plots.scales import count
 from ckptplan.render.plots.style import SMALL
 from ckptplan.sweep.columns import Columns, Labels
-from ckptplan.sweep.measures import MEASURES, Measure
+from ckptplan.sweep.measures import MEASURES, Measure, default_columns
 from ckptplan.sweep.study import Axis, Each, Study
 
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
+_BYTES = (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
 _NAMING = ("spec", "strategy", "method")
 _NAME = 2.4  # most that a name takes in a sentence [inch]
 _MOST_STRETCHES = 4  # of a line whose best strategy changes
@@ -40,7 +41,10 @@ def label(measure: Measure) -> str:
 
 
 def measure_of(study: Study) -> Measure:
-    """The first shown column that is a number."""
+    """The first shown column that is a number; what is shown without being asked for is there for its goodput."""
+    unasked = default_columns(study.each, simulated=study.runs > 0)
+    if study.columns[: len(unasked)] == unasked:
+        return MEASURES["goodput_typed"]
     for name in study.columns:
         if name in MEASURES and not MEASURES[name].text:
             return MEASURES[name]
@@ -49,7 +53,8 @@ def measure_of(study: Study) -> Measure:
 
 def series_of(study: Study, columns: Columns, name: str) -> list[Series]:
     """The values by spec, strategy and method as far as rows are told apart by them; nan where there is no row."""
-    groups = [columns[one] for one in _NAMING if one in columns and (one == "spec" or one in _told_apart(study))]
+    naming = [one for one in _NAMING if one in columns and (one == "spec" or one in _told_apart(study))]
+    groups = [columns[one] for one in naming]
     keys = list(zip(*(group.texts() for group in groups if isinstance(group, Labels)), strict=True))
     places = _places(study, columns)
     values = np.asarray(columns[name], dtype=np.float64)
@@ -64,14 +69,20 @@ def series_of(study: Study, columns: Columns, name: str) -> list[Series]:
         one.values[place] = values[row]
         if strategies is not None:
             one.best[place] = strategies[row]
-    names = distinct([", ".join(part for part in key if part) for key in found], "line")
-    return [one._replace(name=name) for one, name in zip(found.values(), _each(names, len(found)), strict=True)]
+    kind = _kind_of(naming)
+    names = distinct([", ".join(part for part in key if part) for key in found], kind)
+    return [one._replace(name=name) for one, name in zip(found.values(), _each(names, len(found), kind), strict=True)]
 
 
-def _each(names: Mapping[str, str], count: int) -> list[str]:
+def _kind_of(names: Sequence[str]) -> str:
+    """What a number in front of a name counts: rows are of one spec or strategy, or of both."""
+    return names[0] if len(names) == 1 else "row"
+
+
+def _each(names: Mapping[str, str], count: int, kind: str) -> list[str]:
     """One name for each series; those of two specs that are named alike are told apart by their numbers."""
     found = list(names.values())
-    return found if len(found) == count else [f"line {number}" for number in range(1, count + 1)]
+    return found if len(found) == count else [f"{kind} {number}" for number in range(1, count + 1)]
 
 
 def _told_apart(study: Study) -> tuple[str, ...]:
@@ -124,6 +135,25 @@ def notes_of_best(series: Sequence[Series], changes: Sequence[list[tuple[int, st
         yield f"Best strategy{f' for {one.name}' if one.name else ''}: {', then '.join(texts)}."
 
 
+def coinciding(series: Sequence[Series], resolution: float) -> Iterator[str]:
+    """Lines that lie on one another, as far as a picture of that resolution shows them apart."""
+    left = [one for one in series if np.isfinite(one.values).any()]
+    while left:
+        first, *others = left
+        alike = [one for one in others if _is_alike(first.values, one.values, resolution)]
+        left = [one for one in others if not any(one is other for other in alike)]
+        if alike:
+            *names, last = [shortened(one.name, _NAME, SMALL) for one in (first, *alike)]
+            yield f"These lines lie on one another: {', '.join(names)} and {last}."
+
+
+def _is_alike(first: Floats, second: Floats, resolution: float) -> bool:
+    """Whether both are known at the same points, and nowhere further apart than is seen."""
+    known = np.isfinite(first)
+    same: bool = np.array_equal(known, np.isfinite(second))
+    return same and bool(np.all(np.abs(first[known] - second[known]) <= resolution))
+
+
 def counts_of_best(series: Sequence[Series]) -> Iterator[str]:
     """At how many points of all maps each strategy is best, the most frequent first."""
     best = [name for one in series for name in one.best.ravel().tolist() if name is not None]
@@ -146,9 +176,15 @@ def text_of(measure: Measure, value: float) -> str:
     return seconds(value) if measure.unit == "s" else f"{count(value)} {measure.unit}".strip()
 
 
-def unit_of(unit: str, values: Floats) -> tuple[float, str]:
-    """What values are divided by to be read, and the unit they then have: times in the largest that suits them."""
+def unit_of(unit: str, values: Floats, *, is_log: bool = False) -> tuple[float, str]:
+    """What values are divided by to be read, and the unit they then have: the largest that suits the largest of them.
+
+    On a logarithmic axis it suits the middle, from which both ends are equally far.
+    """
+    largest = float(np.sqrt(np.nanmin(values)) * np.sqrt(np.nanmax(values)) if is_log else np.nanmax(values))
+    if unit in ("bytes", "bytes/s"):
+        size, name = next((size, name) for name, size in _BYTES if largest >= size or size == 1.0)
+        return size, f"{name}{unit.removeprefix('bytes')}"
     if unit != "s":
         return 1.0, "" if unit == "1" else unit
-    largest = float(np.nanmax(values))
     return next((size, name) for name, size in _UNITS if largest >= 2.0 * size or size == 1.0)

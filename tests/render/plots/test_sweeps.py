@@ -7,6 +7,7 @@ import pytest
 
 from ckptplan.render.plots.style import LIGHT
 from ckptplan.render.plots.sweep import sweep_figure
+from ckptplan.render.plots.sweep_series import Series, coinciding
 from tests.render.plots.drawn import clashes, named, names, texts_of
 from tests.render.plots.results import swept
 
@@ -41,7 +42,7 @@ def test_the_last_label_of_an_axis_is_whole(over: str) -> None:
     assert any(one.text in ("1,000,000", "10,000,000") for one in texts_of(figure))
 
 
-@pytest.mark.parametrize(("measure", "shown"), [("interval_s", "interval [min]"), ("size_bytes", "size [bytes]")])
+@pytest.mark.parametrize(("measure", "shown"), [("interval_s", "interval [min]"), ("size_bytes", "size [GB]")])
 def test_a_name_has_its_unit_once(measure: str, shown: str) -> None:
     """In brackets, not in its name too."""
     figure = sweep_figure(*swept(("lab-64",), ("cluster.gpus=64,128",), show=measure), LIGHT)
@@ -79,3 +80,60 @@ def test_one_best_strategy_is_named() -> None:
         assert all(text.startswith(says) for text in texts)
         assert clashes(figure) == []
     assert not any(name.startswith("change") for name in names(figure))
+
+
+def test_without_columns_the_picture_is_about_goodput_as_the_sentence_is() -> None:
+    """A column that is asked for is drawn instead; what is shown anyway is there for its goodput."""
+    over = ("storage.write_bandwidth=1..100 GB/s:log:5",)
+    for each in ("point", "strategy", "method"):
+        texts = [one.text for one in texts_of(sweep_figure(*swept(("llama3-405b",), over, each=each), LIGHT))]
+        assert "goodput_typed over storage.write_bandwidth" in texts
+    asked = sweep_figure(*swept(("llama3-405b",), over, show="interval_s,goodput_typed"), LIGHT)
+    assert "interval over storage.write_bandwidth" in [one.text for one in texts_of(asked)]
+
+
+def test_lines_that_lie_on_one_another_are_said_to() -> None:
+    """The size of a checkpoint does not depend on how it is saved; the goodput does."""
+    over = ("storage.write_bandwidth=1..100 GB/s:5",)
+    note = "These lines lie on one another: synchronous and asynchronous."
+    alike = sweep_figure(*swept(("llama3-405b",), over, show="size_bytes", each="strategy"), LIGHT)
+    assert note in [one.text for one in texts_of(alike)]
+    assert clashes(alike) == []
+    apart = sweep_figure(*swept(("llama3-405b",), over, show="goodput_typed", each="strategy"), LIGHT)
+    assert not any("lie on one another" in one.text for one in texts_of(apart))
+
+
+def test_lines_coincide_only_where_all_of_their_points_do() -> None:
+    """Groups of lines, those that are nearer than is seen; one that is not known somewhere is another one."""
+    values = {
+        "a": [1.0, 2.0],
+        "b": [1.0, 2.01],
+        "c": [1.0, 2.2],
+        "d": [1.0, np.nan],
+        "e": [1.01, 2.19],
+        "f": [np.nan] * 2,
+    }
+    series = [Series(name, np.array(found), np.full(2, None)) for name, found in values.items()]
+    told = ["These lines lie on one another: a and b.", "These lines lie on one another: c and e."]
+    assert list(coinciding(series, 0.02)) == told
+    assert list(coinciding(series, 0.0)) == []
+    assert next(coinciding([*series, series[0]._replace(name="g")], 0.02)).endswith(": a, b and g.")
+
+
+@pytest.mark.parametrize(
+    ("over", "unit", "ticks"),
+    [
+        ("storage.write_bandwidth=0.5..100 GB/s:log:6", "[GB/s]", ("0.5", "100")),
+        ("storage.write_bandwidth=1 MB/s,1 TB/s", "[GB/s]", ("0.001", "1,000")),
+        ("storage.write_bandwidth=1..9 TB/s:5", "[TB/s]", ("2", "8")),
+        ("model.parameters=1e9..1e13:log:6", "", ("10\u2079", "10\u00b9\u00b3")),
+    ],
+)
+def test_bytes_have_a_unit_and_large_counts_are_powers_of_ten(over: str, unit: str, ticks: tuple[str, str]) -> None:
+    """No 1e+09 on any axis."""
+    figure = sweep_figure(*swept(("llama3-405b",), (over,)), LIGHT)
+    texts = [one.text for one in texts_of(figure)]
+    assert set(ticks) <= set(texts)
+    assert f"{over.partition('=')[0]} {unit}".strip() in texts
+    assert not any("e+" in text for text in texts)
+    assert clashes(figure) == []

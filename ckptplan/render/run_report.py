@@ -94,7 +94,7 @@ def _evidence(plan: Plan) -> Iterator[str]:
     if known.mtbf_high_s is None or known.interval_high_s is None or known.goodput_high is None:
         yield (
             f"{counted}: the MTBF is above {format_time(known.mtbf_low_s)} ({level}), so save every "
-            f"{seconds(known.interval_low_s)} or less often, goodput at least {percent(known.goodput_low)}"
+            f"{seconds(known.interval_low_s)} or less often, goodput at least {percent(known.goodput_low)}{_way(plan)}"
         )
     else:
         yield (
@@ -105,9 +105,15 @@ def _evidence(plan: Plan) -> Iterator[str]:
     steps = "" if known.posterior_interval_steps is None else f" = {_count(known.posterior_interval_steps, 'step')}"
     yield (
         f"by the posterior rate ({_prior(known)}) save every "
-        f"{seconds(known.posterior_interval_s)}{steps}; not knowing the MTBF better costs "
+        f"{seconds(known.posterior_interval_s)}{steps}{_way(plan)}; not knowing the MTBF better costs "
         f"{_points(known.expected_loss)} of goodput on average"
     )
+
+
+def _way(plan: Plan) -> str:
+    """Whose interval it is, where the plan at the top of the page is one over several tiers and this is of one."""
+    known = plan.evidence
+    return f" with {printable(known.strategy)}" if known is not None and plan.tiers is not None else ""
 
 
 def _prior(known: EvidenceFacts) -> str:

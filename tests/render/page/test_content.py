@@ -150,6 +150,18 @@ def test_guards_of_a_single_tier_say_so_beside_classes_of_all_tiers() -> None:
     assert title.text == "What guards the run:"
 
 
+def test_every_interval_by_the_count_of_failures_names_its_way_beside_tiers() -> None:
+    """The intervals that failures tell are of one tier; where the plan is over several, each sentence says of which."""
+    none = "failures={interruptions: {count: 0, over: 540 d, gpus: 16384}, prior: {shape: 1, mtbf_per_gpu: 50_000 h}}"
+    for sets in ((), (none,)):
+        (block, *_) = _blocks(page(_made("spectrum-16384", *sets)), "sure")
+        told = [text for text in block.items if "save every" in text or ", interval " in text]
+        assert len(told) == 2
+        assert all(" with file system alone" in text for text in told)
+    (block, *_) = _blocks(page(_made("llama3-405b")), "sure")
+    assert "66 steps; not knowing" in block.items[1]
+
+
 def test_the_row_of_the_plan_is_stressed_beside_given_ones() -> None:
     """With several tiers and a given interval, the stressed row is the recommended one, not the last."""
     loaded = load("spectrum-16384", environment={})

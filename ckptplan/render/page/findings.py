@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ckptplan.cost.classes import FailureKind
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
 from ckptplan.plan.curve import GoodputCurve
@@ -36,6 +37,7 @@ _SHARES = (
 
 _NEAR = 0.15  # of goodput
 _POINTS = 13  # of a curve, in a table
+_GOES_ON = {FailureKind.SLOW, FailureKind.SPIKE, FailureKind.MAINTENANCE}  # not in the mean of the restarts
 
 
 def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
@@ -60,9 +62,16 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
             *plan_report.answers(plan),
             *tier_report.tier_answer(plan),
             *plan_report.habits(plan),
-            plan_report.facts(plan),
+            _facts(plan),
         )
     )
+
+
+def _facts(plan: Plan) -> str:
+    """Size, MTBF and restart; where several classes stop the run the restart is their mean, and is called one."""
+    text = plan_report.facts(plan)
+    several = sum(one.kind not in _GOES_ON for one in plan.classes) > 1
+    return f"{text.removesuffix(').')}; mean over the classes)." if several else text
 
 
 def _typed(plan: Plan) -> tuple[int | None, float]:

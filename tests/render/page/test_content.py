@@ -162,6 +162,19 @@ def test_every_interval_by_the_count_of_failures_names_its_way_beside_tiers() ->
     assert "66 steps; not knowing" in block.items[1]
 
 
+def test_a_restart_that_is_a_mean_over_classes_says_so() -> None:
+    """Where several classes stop the run; slow nodes do not, so that one class beside them has the restart itself."""
+    for sets, ends in (
+        ((), "Restart 599 s (5.38 % of the MTBF; mean over the classes)."),
+        (("failures.classes=[{kind: slow node, every: 3 d, slowdown: 6 %, detect: 1 h}]",), "of the MTBF)."),
+    ):
+        made = _made("spectrum-16384", *sets)
+        facts = next(block.items[-1] for block in _blocks(page(made), "answer") if isinstance(block, Points))
+        assert facts.endswith(ends)
+    facts = next(block.items[-1] for block in _blocks(page(_made("lab-64")), "answer") if isinstance(block, Points))
+    assert facts.endswith(" of the MTBF).")
+
+
 def test_the_row_of_the_plan_is_stressed_beside_given_ones() -> None:
     """With several tiers and a given interval, the stressed row is the recommended one, not the last."""
     loaded = load("spectrum-16384", environment={})

@@ -14,9 +14,11 @@ from typing import TypeAlias
 import pytest
 
 from ckptplan.cli.edge import run
+from tests.browser import long_names
 from tests.browser.chromium import Chromium, Tab, found
 from tests.render.page import hostile
 
+MADE: dict[str, Callable[[], str]] = {"one_tier": hostile.one_tier, "tiers": hostile.tiers, **long_names.SPECS}
 OPTIONS = ("--interval", "1h", "--gpu-hour-price", "2.5")
 Report: TypeAlias = Callable[..., Path]
 Shown: TypeAlias = Callable[..., Tab]
@@ -37,7 +39,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """The HTML of a spec, by its name or by that of a hostile one, with a given interval and a price."""
+    """The HTML of a spec, by its name or by that of one that is made here, with a given interval and a price."""
     folder = _folder(tmp_path_factory)
 
     @cache
@@ -69,11 +71,11 @@ def _alone(lock: Path) -> Iterator[None]:
 
 def _make(name: str, options: tuple[str, ...], out: Path) -> None:
     spec = name
-    if name in {"one_tier", "tiers"}:
+    if name in MADE:
         path = out.parent / f"{name}.yaml"
         if not path.exists():
             aside = out.with_suffix(".yaml.part")
-            aside.write_text(getattr(hostile, name)(), encoding="utf-8")
+            aside.write_text(MADE[name](), encoding="utf-8")
             aside.replace(path)
         spec = str(path)
     assert run(["report", spec, *OPTIONS, *options, "-o", str(out)]) == 0

@@ -14,6 +14,7 @@ import pytest
 
 from tests.browser.cells import BEYOND, TABLES
 from tests.browser.conftest import Shown
+from tests.browser.long_names import SPECS
 
 # A4 less the margins of the style sheet, in CSS pixels.
 PAPER_PX = round((210 - 2 * 12) / 25.4 * 96)
@@ -37,9 +38,9 @@ def paper(page: Shown) -> Paper:
     return printed
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", [*PRINTED, *SPECS])
 def test_every_cell_of_every_table_is_on_paper(page: Shown, paper: Paper, name: str) -> None:
-    """Printed to PDF, each cell is found in its text and within the page, those of folded tables too."""
+    """Printed to PDF, each cell is found in its text and within the page, folded tables and names of 80 letters too."""
     texts, outside = _read(paper(name))
     printed = "".join(map(_packed, texts))
     assert outside == ()
@@ -96,7 +97,7 @@ def _text_within(sheet: pypdf.PageObject, outside: list[str]) -> str:
     return sheet.extract_text(visitor_text=visit)
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", [*PRINTED, *SPECS])
 def test_nothing_is_wider_than_the_paper(page: Shown, name: str) -> None:
     """As it is laid out for print, on the width of the paper, no element goes beyond its edge."""
     tab = page(name, width=PAPER_PX, media="print")

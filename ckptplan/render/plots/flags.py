@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _GAP = 0.12  # between labels of a row [inch]
-_MOST_ROWS, _FEW = 4, 7  # up to which places are sought at which labels also keep off the marks of others
+_MOST_ROWS, _FEW = 5, 7  # up to which places are sought at which labels also keep off the marks of others
 _MOST_TRIES = 3000
 _BESIDE, _CLEAR = 0.06, 0.02  # from a mark to a label beside it, and to one that is not to lie on it [inch]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.errors import InputError
 from ckptplan.plan.distribution import Distribution
@@ -34,6 +34,15 @@ _NAME = 2.4  # most that a name takes in a sentence [inch]
 _HIGH, _BELOW = 2.8, 0.5  # of the axes, and under them [inch]
 _PALER = 0.65  # share of the background in the bars, on which lines must be seen
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
+_NEAR = 0.02  # marks that are nearer than the width of one are one mark [inch]
+_MEAN = "mean"
+
+
+class _Mark(NamedTuple):
+    """A time that is marked. [s]."""
+
+    at_s: float
+    name: str
 
 
 def simulation_figure(made: Simulation, theme: Theme) -> Figure:
@@ -78,12 +87,13 @@ def predicted_s(made: Simulation) -> float:
 
 
 def _axes(made: Simulation, found: Distribution, theme: Theme) -> Block:
-    flags = list(_flags(made, theme))
-    ends = [found.edges_s[0], found.edges_s[-1], *(flag.at for flag in flags)]
+    marks = list(_marks(made))
+    ends = [found.edges_s[0], found.edges_s[-1], *(mark.at_s for mark in marks)]
     margin = 0.03 * (max(ends) - min(ends))
     low, high = min(ends) - margin, max(ends) + margin
     unit, size = next((u, s) for u, s in _UNITS if high >= 2.0 * s or s == 1.0)
     inner = PAGE - LEFT - right_of(beyond_number(high / size))
+    flags = [_flag(group, theme) for group in _groups(marks, _NEAR / inner * (high - low))]
     placed = rows_of(flags, (low, high), Rect(LEFT, 0.0, inner, _HIGH), log=False)
 
     def draw(figure: Figure, place: Rect) -> None:
@@ -102,10 +112,33 @@ def _axes(made: Simulation, found: Distribution, theme: Theme) -> Block:
     return Block(room(placed) + 0.04 + _HIGH + _BELOW, draw)
 
 
-def _flags(made: Simulation, theme: Theme) -> Iterator[Flag]:
+def _marks(made: Simulation) -> Iterator[_Mark]:
     wall = made.wall_s
-    for name, value in (("5 %", wall.p5), ("median", wall.p50), ("95 %", wall.p95)):
-        yield Flag(value, f"{name}: {duration(value)}", theme.text, (0, (1.2, 1.4)))
-    yield Flag(wall.mean, f"mean: {duration(wall.mean)}", theme.text, "-")
-    name = "predicted" if made.predicted_wall_s is not None else "predicted for the long run"
-    yield Flag(predicted_s(made), f"{name}: {duration(predicted_s(made))}", theme.accent, (0, (5, 2)))
+    yield from (_Mark(value, name) for name, value in (("5 %", wall.p5), ("median", wall.p50), ("95 %", wall.p95)))
+    yield _Mark(wall.mean, _MEAN)
+    yield _Mark(predicted_s(made), "predicted" if made.predicted_wall_s is not None else "predicted for the long run")
+
+
+def _groups(marks: Sequence[_Mark], near_s: float) -> Iterator[list[_Mark]]:
+    """Marks of the runs that would lie on one another, together; the prediction, which is not of them, by itself."""
+    *of_runs, predicted = marks
+    group: list[_Mark] = []
+    for mark in sorted(of_runs, key=lambda one: one.at_s):  # stable: names of equal times stay in their order
+        if group and mark.at_s - group[0].at_s > near_s:
+            yield group
+            group = []
+        group.append(mark)
+    yield group
+    yield [predicted]
+
+
+def _flag(group: Sequence[_Mark], theme: Theme) -> Flag:
+    """One label for all: each time once, after the names of what it is."""
+    named: dict[str, list[str]] = {}
+    for mark in group:
+        named.setdefault(duration(mark.at_s), []).append(mark.name)
+    text = "; ".join(f"{', '.join(names)}: {time}" for time, names in named.items())
+    at_s = sum(mark.at_s for mark in group) / len(group)
+    if group[0].name.startswith("predicted"):
+        return Flag(at_s, text, theme.accent, (0, (5, 2)))
+    return Flag(at_s, text, theme.text, "-" if any(mark.name == _MEAN for mark in group) else (0, (1.2, 1.4)))

@@ -69,20 +69,13 @@ def series_of(study: Study, columns: Columns, name: str) -> list[Series]:
         one.values[place] = values[row]
         if strategies is not None:
             one.best[place] = strategies[row]
-    kind = _kind_of(naming)
-    names = distinct([", ".join(part for part in key if part) for key in found], kind)
-    return [one._replace(name=name) for one, name in zip(found.values(), _each(names, len(found), kind), strict=True)]
+    parts = [distinct([key[place] or "" for key in found], kind) for place, kind in enumerate(naming)]
+    return [one._replace(name=_joined(key, parts)) for key, one in found.items()]
 
 
-def _kind_of(names: Sequence[str]) -> str:
-    """What a number in front of a name counts: rows are of one spec or strategy, or of both."""
-    return names[0] if len(names) == 1 else "row"
-
-
-def _each(names: Mapping[str, str], count: int, kind: str) -> list[str]:
-    """One name for each series; those of two specs that are named alike are told apart by their numbers."""
-    found = list(names.values())
-    return found if len(found) == count else [f"{kind} {number}" for number in range(1, count + 1)]
+def _joined(key: Sequence[str | None], parts: Sequence[Mapping[str, str]]) -> str:
+    """The name of a line: ``spec 2: ...``, or ``strategy 1: ...``, has the place of that name in the input."""
+    return ", ".join(names[part] for part, names in zip(key, parts, strict=True) if part)
 
 
 def _told_apart(study: Study) -> tuple[str, ...]:

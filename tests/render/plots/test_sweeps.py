@@ -137,3 +137,21 @@ def test_bytes_have_a_unit_and_large_counts_are_powers_of_ten(over: str, unit: s
     assert f"{over.partition('=')[0]} {unit}".strip() in texts
     assert not any("e+" in text for text in texts)
     assert clashes(figure) == []
+
+
+def test_a_number_before_a_name_counts_specs_or_strategies() -> None:
+    """Names that begin alike are numbered each among its own; no line is called by a number that it does not show."""
+    study, columns = swept(("lab-64", "lab-64"), ("cluster.gpus=64,128",), show="goodput_typed", each="strategy")
+    drawn = [one.text for one in texts_of(sweep_figure(study, columns, LIGHT))]
+    first, second = (member.name for member in study.members)
+    assert second == f"{first} again"
+    wanted = [
+        f"spec {number}: {name}, {strategy}"
+        for number, name in ((1, first), (2, second))
+        for strategy in ("synchronous", "asynchronous")
+    ]
+    assert [text for text in drawn if "synchronous" in text][:4] == wanted
+    apart = sweep_figure(*swept(("lab-64", "llama3-405b"), ("restart.total=1 min,2 min",), each="strategy"), LIGHT)
+    assert not any(
+        text.startswith(("line ", "row ", "spec ", "strategy ")) for text in (t.text for t in texts_of(apart))
+    )

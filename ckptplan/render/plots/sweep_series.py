@@ -163,9 +163,12 @@ def counts_of_best(series: Sequence[Series]) -> Iterator[str]:
 def text_of(measure: Measure, value: float) -> str:
     """A value as people read it."""
     from ckptplan.render.numbers import percent, seconds
+    from ckptplan.units import format_size
 
     if measure.unit == "1":
         return percent(value)
+    if measure.unit == "bytes":
+        return format_size(value)
     return seconds(value) if measure.unit == "s" else f"{count(value)} {measure.unit}".strip()
 
 

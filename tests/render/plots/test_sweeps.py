@@ -155,3 +155,11 @@ def test_a_number_before_a_name_counts_specs_or_strategies() -> None:
     assert not any(
         text.startswith(("line ", "row ", "spec ", "strategy ")) for text in (t.text for t in texts_of(apart))
     )
+
+
+def test_cells_of_a_map_have_bytes_as_tables_have_them() -> None:
+    """``5.67 TB``, not a power of ten, in the cells and in what is read aloud."""
+    over = ("storage.write_bandwidth=1..100 GB/s:8", "restart.total=1..30 min:8")
+    figure = sweep_figure(*swept(("llama3-405b",), over, show="size_bytes"), LIGHT)
+    assert "5.67 TB" in " ".join(one.text for one in texts_of(figure))
+    assert "5.67 TB to 5.67 TB" in str(figure.get_label())

@@ -108,8 +108,8 @@ SweepPlotOption = Annotated[
         "--plot",
         metavar="FILE",
         parser=file_named("--plot", "study.svg"),
-        help="Also draw it, to FILE.svg or FILE.png: the first column of numbers, over at most two axes of several "
-        "values, for up to 40,000 points and 8 lines or 6 maps of specs and strategies.",
+        help="Also draw it, to FILE.svg or FILE.png: goodput, or the first column of numbers in --show, over at most "
+        "two axes of several values, for up to 40,000 points and 8 lines or 6 maps of specs and strategies.",
     ),
 ]
 SweepFormatOption = Annotated[

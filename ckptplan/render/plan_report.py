@@ -176,14 +176,24 @@ def _given(plan: Plan, record: Record) -> str:
 
 
 def facts(plan: Plan) -> str:
-    """Size, MTBF and restart, on one line."""
+    """Size, MTBF and restart, on one line; where several classes stop the run the restart is their mean."""
     size, failures, restart = plan.checkpoint, plan.failures, plan.restart
     of_mtbf = format_share(restart.total_s / failures.mtbf_s, "the MTBF", percent)
     return (
         f"Checkpoint {format_size(size.size_bytes)} ({format_size(size.size_per_gpu_bytes)} per GPU). "
         f"MTBF {_hours(failures.mtbf_s)} ({_hours(failures.mtbf_per_gpu_s)} per GPU). "
-        f"Restart {format_time(restart.total_s)} ({of_mtbf})."
+        f"Restart {format_time(restart.total_s)} ({of_mtbf}{'; mean over the classes' if _stops_differ(plan) else ''})."
     )
+
+
+def _stops_differ(plan: Plan) -> bool:
+    """Whether several classes of failures stop the run: those under which it goes on are not in the mean."""
+    if len(plan.classes) < 2:
+        return False
+    from ckptplan.cost.classes import FailureKind
+
+    goes_on = (FailureKind.SLOW, FailureKind.SPIKE, FailureKind.MAINTENANCE)
+    return sum(one.kind not in goes_on for one in plan.classes) > 1
 
 
 def _hours(value_s: float) -> str:

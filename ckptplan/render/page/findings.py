@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ckptplan.cost.classes import FailureKind
 from ckptplan.cost.scenario import Mode, Scenario
 from ckptplan.errors import printable
 from ckptplan.plan.curve import GoodputCurve
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 _SHARES = (
     Column("strategy", "strategy", printable, right=False),
     Column("interval_s", "interval", seconds),
+    Column("interval_steps", "steps", whole),
     Column("goodput", "useful %", hundredths),
     Column("save_fraction", "save %", hundredths),
     Column("rework_fraction", "rework %", hundredths),
@@ -37,7 +37,6 @@ _SHARES = (
 
 _NEAR = 0.15  # of goodput
 _POINTS = 13  # of a curve, in a table
-_GOES_ON = {FailureKind.SLOW, FailureKind.SPIKE, FailureKind.MAINTENANCE}  # not in the mean of the restarts
 
 
 def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
@@ -62,16 +61,9 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
             *plan_report.answers(plan),
             *tier_report.tier_answer(plan),
             *plan_report.habits(plan),
-            _facts(plan),
+            plan_report.facts(plan),
         )
     )
-
-
-def _facts(plan: Plan) -> str:
-    """Size, MTBF and restart; where several classes stop the run the restart is their mean, and is called one."""
-    text = plan_report.facts(plan)
-    several = sum(one.kind not in _GOES_ON for one in plan.classes) > 1
-    return f"{text.removesuffix(').')}; mean over the classes)." if several else text
 
 
 def _typed(plan: Plan) -> tuple[int | None, float]:
@@ -85,6 +77,7 @@ def breakdown(plan: Plan, pictures: Pictures | None) -> Iterator[Block]:
         yield pictures.breakdown
     records = recommended_rows(plan)
     idle = {key for key in ("slow_fraction", "waiting_fraction") if all(getattr(r, key) == 0.0 for r in records)}
+    idle |= {"interval_steps"} if all(record.interval_steps is None for record in records) else set()
     columns = tuple(column for column in _SHARES if column.key not in idle)
     rows = tuple(tuple(getattr(record, column.key) for column in columns) for record in records)
     stressed = frozenset(i for i, record in enumerate(records) if plan.is_best(record))

@@ -16,10 +16,11 @@ from ckptplan.spec.sweep_group import Asked, unknown_names
 from ckptplan.spec.sweep_members import Rebuilt
 from ckptplan.sweep.evaluation import check
 from ckptplan.sweep.measures import MEASURES, Source, default_columns
-from ckptplan.sweep.study import Each, Member, Study
+from ckptplan.sweep.study import INTERVAL, Each, Member, Study
 from ckptplan.sweep.titles import columns_of, meant_by
 
 _MONEY = ("money", "money_lost", "lost_money")
+_OF_GIVEN = ("lost_goodput", "lost_gpu_hours", "lost_money")
 _OF_WORK = (*_MONEY, "gpu_hours", "gpu_hours_lost", "lost_gpu_hours")
 _LEAST_SHOWN = "goodput_typed"
 _MOST_TOLD = 3  # specs in one message
@@ -63,7 +64,7 @@ def study_of(names: Sequence[str], options: Options) -> Planned:
     flags = axes_from_flags(options.over, problems)
     refuse_repeated(((axis.axis.key, axis.place) for axis in flags), problems)
     if problems:
-        raise InputError(problems)
+        raise InputError(list(dict.fromkeys(problems)))
     _refuse_set_axes(flags, options.sets)
     found = found_in(names, has_axes=bool(flags))
     axes = _together(found.asked.axes, flags)
@@ -126,6 +127,10 @@ def _not_known_well(
 
 def _without_numbers(kept: Sequence[tuple[Spec, Scenario, tuple[str, ...]]], study: Study) -> Iterator[str]:
     """Columns that were asked for and stay empty for want of a price, or of the work of the run."""
+    lost = [name for name in study.columns if name in _OF_GIVEN]
+    if lost and all(axis.key != INTERVAL for axis in study.axes):
+        yield f"no interval is given, so there is no {', '.join(lost)}: add for example --over interval=30min,1h"
+        study = study._replace(columns=tuple(name for name in study.columns if name not in lost))
     money = [name for name in study.columns if name in _MONEY]
     if money and study.gpu_hour_price is None:
         yield f"no price is given, so there is no {', '.join(money)}: add --gpu-hour-price"

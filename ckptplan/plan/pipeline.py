@@ -14,8 +14,9 @@ from ckptplan.plan import advice, assumptions, refusals, warnings
 from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.progress import no_progress
 from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, Record, recommended
-from ckptplan.plan.rows import Money, records_of, tier_record
+from ckptplan.plan.rows import Best, Money, held_against, records_of, tier_record
 from ckptplan.plan.scale.size import size_at
+from ckptplan.plan.wall_time import wall_time
 
 if TYPE_CHECKING:
     from ckptplan.cost.spread import Spread
@@ -191,14 +192,13 @@ def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan"
     from ckptplan.plan.tiers.tiering import tiering_of
 
     asked = dict.fromkeys(record.asked_interval_s for record in made.given() if record.asked_interval_s is not None)
+    held = Best(best.goodput, wall_time(money.work_s, None, best.interval_s, best.goodput))
     for asked_s in asked:
         found = tiering_of(scenario, case, interval_s=asked_s)
         if found is not None:
             row = tier_record(case.of_spec, found.plan)
-            lost = max(best.goodput - found.plan.goodput, 0.0)
-            hours, spent = money.lost(found.plan.goodput, best.goodput, case.gpus)
             row = row._replace(given=True, asked_interval_s=asked_s)
-            yield row._replace(lost_goodput=lost, lost_gpu_hours=hours, lost_money=spent)
+            yield held_against(held, row, None, money)
 
 
 def _tiers(made: Plan, scenario: Scenario, case: Case) -> "Tiering | None":

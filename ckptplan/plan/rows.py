@@ -1,78 +1,82 @@
 """One flat record per strategy, method and interval: what a case comes out as."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ckptplan.interval.first_order import FirstOrder, first_order_shares
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import status
 from ckptplan.plan.case import Case
 from ckptplan.plan.record import TIERS, Record
+from ckptplan.plan.wall_time import wall_time
 from ckptplan.units import HOUR_S
-
-Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
 
 if TYPE_CHECKING:
     from ckptplan.plan.tiers.tiering import TierPlan
 
 
 class Money(NamedTuple):
-    """Turns a lower goodput into GPU-hours that the same work takes more, and into money where a price is known."""
+    """The work of a run, and what a GPU-hour of it costs, where they are known. [s, money]."""
 
     work_s: float | None
     gpu_hour_price: float | None
 
-    def lost(self, goodput: float, best: float, gpus: int) -> tuple[float | None, float | None]:
-        """GPU-hours, and money, that the work takes more at a goodput than at the best one; None if without end."""
-        if self.work_s is None or not (goodput > 0.0 and best > 0.0):
-            return None, None
-        hours = max(float(hours_more(self.work_s, goodput, best, gpus)), 0.0)
-        return hours, None if self.gpu_hour_price is None else hours * self.gpu_hour_price
+
+class Best(NamedTuple):
+    """What a given interval is held against: the best goodput of a number to type, and the time of the work at it."""
+
+    goodput: float
+    wall_s: float | None
 
 
-def hours_more(work_s: Amount, goodput: Amount, best: Amount, gpus: Amount) -> Amount:
-    """GPU-hours that the same work takes more at one goodput than at another. [s, 1, 1, 1 -> GPU h].
+def best_of(case: Case, work_s: float | None) -> Best:
+    """The best number to type of one way of saving."""
+    interval_s = case.typed_interval_s
+    goodput = case.goodput(interval_s)
+    return Best(goodput, wall_time(work_s, case, interval_s, goodput))
 
-    Notes
-    -----
-    Work over goodput is the wall time of a long run, all GPUs are paid for as long as it lasts: ``work_s * gpus *
-    (1/goodput - 1/best) / 3600``. The points of goodput between them times the planned duration would be too few, for
-    the run that loses them also lasts longer.
+
+def held_against(best: Best, row: Record, case: Case | None, money: Money) -> Record:
+    """A record of a given interval with what it loses: points, GPU-hours that the same work takes more, their price.
+
+    The points of goodput times the planned duration would be too few hours: the run that loses them also lasts longer.
+    Without a ``case``, of saves to several tiers, work takes its time over goodput. Nothing is known of the hours of a
+    run that never ends.
     """
-    return work_s * gpus * (1.0 / goodput - 1.0 / best) / HOUR_S
+    row = row._replace(lost_goodput=max(best.goodput - row.goodput_exact, 0.0))
+    typed_s = row.typed_interval_s(None if case is None else case.step_time_s)
+    wall_s = wall_time(money.work_s, case, typed_s, row.goodput_exact)
+    if wall_s is None or best.wall_s is None:
+        return row
+    hours = max(wall_s - best.wall_s, 0.0) * row.gpus / HOUR_S
+    price = money.gpu_hour_price
+    return row._replace(lost_gpu_hours=hours, lost_money=None if price is None else hours * price)
 
 
-def records_of(case: Case, methods: Sequence[str], given: Sequence[float], money: Money) -> Iterator[Record]:
-    """The records of one case: the optimum by each method, then the given intervals."""
+def records_of(
+    case: Case, methods: Sequence[str], given: Sequence[float], money: Money, best: Best | None = None
+) -> Iterator[Record]:
+    """The records of one case: the optimum by each method, then the given intervals, held against its best if none."""
     for method in methods:
         yield _record(case, method, case.optimum(method))
-    best = case.goodput(case.typed_interval_s) if given else None
+    if given and best is None:
+        best = best_of(case, money.work_s)
     for asked_s in dict.fromkeys(given):
         raised = case.raised(asked_s)
         # Young and Daly differ in their interval only; for a given one their first-order account is the same.
         for method in dict.fromkeys("young" if METHODS[m].accounting == "first order" else m for m in methods):
-            yield _record(case, method, raised, asked_s=asked_s, best=best, money=money)
+            row = _record(case, method, raised, asked_s=asked_s)
+            yield row if best is None else held_against(best, row, case, money)
 
 
-def _record(
-    case: Case,
-    method: str,
-    interval_s: float,
-    *,
-    asked_s: float | None = None,
-    best: float | None = None,
-    money: Money | None = None,
-) -> Record:
+def _record(case: Case, method: str, interval_s: float, *, asked_s: float | None = None) -> Record:
     save, rework, restart, slow, waiting, overhead, goodput = _shares(case, method, interval_s)
     by_law = goodput if method in (case.method, "renewal") else None
     exact = case.goodput(interval_s) if by_law is None else by_law
     best_method = method == case.method
     steps = case.steps(interval_s, wide=best_method) if asked_s is None else case.steps_if_whole(interval_s)
-    lost = None if best is None else max(best - exact, 0.0)
-    hours, spent = (None, None) if money is None or best is None else money.lost(exact, best, case.gpus)
     row = Record(
         strategy=case.save.name,
         method=method,
@@ -96,9 +100,9 @@ def _record(
         goodput=goodput,
         goodput_exact=exact,
         goodput_steps=case.goodput_of_steps(steps),
-        lost_goodput=lost,
-        lost_gpu_hours=hours,
-        lost_money=spent,
+        lost_goodput=None,
+        lost_gpu_hours=None,
+        lost_money=None,
         status="",
     )
     within_a_step = asked_s is not None and case.step_time_s is not None and interval_s < case.step_time_s

@@ -17,6 +17,8 @@ LEVELS = (0.05, 0.5, 0.95)
 SIMULATED_RUNS = 1_000
 SPECTRUM_RUNS = 200  # of several classes or tiers: each event is played by itself
 _MOST_STOPS = 600  # in each of them
+_MOST_EVENTS = 2_400  # in each of them, those included under which it goes on: a few seconds for all runs
+_FEWEST_INTERVALS = 20  # that a part of a run must hold to stand for all of it
 _Z_90 = 1.6448536269514722  # half-width of the middle 90 % of a normal variable, in standard deviations
 _FEWEST_RUNS = 20
 _MOST_FAILURES = 20_000_000  # simulated for one plan, in a second or two
@@ -120,7 +122,7 @@ def spectrum_run_facts(
     The share of wall time spent waiting for nodes is the predicted one: it lengthens each simulated run as a whole.
     """
     from ckptplan.errors import InputError
-    from ckptplan.plan.spectrum.shares import rework_mtbf_s, shares_by_class, spectrum_in
+    from ckptplan.plan.spectrum.shares import shares_by_class, spectrum_in
     from ckptplan.plan.spectrum.simulation import spectrum_runs
     from ckptplan.simulate.summary import summarise
 
@@ -128,10 +130,11 @@ def spectrum_run_facts(
     if work_s is None:
         return None
     shares = shares_by_class(case, spectrum_in(case), interval_s) if tiers is None else tiers.shares
-    # A very long run is played in part: its mean grows with the work, its deviation with the root of it.
-    played_s = min(work_s, _MOST_STOPS * rework_mtbf_s(case, spectrum_in(case)))
     if not float(shares.useful) * LONGEST_RUN_S > work_s:
         return None  # it hardly gets on: the goodput table says so already
+    played_s = _played_s(case, work_s, float(shares.useful))
+    if played_s < min(work_s, _FEWEST_INTERVALS * interval_s):
+        return None
     try:
         made = spectrum_runs(case, interval_s, played_s, tiers=tiers, runs=SPECTRUM_RUNS, seed=seed)
     except InputError:
@@ -160,6 +163,19 @@ def spectrum_run_facts(
         runs=made.wall_s.size,
         taken_as_exponential=False,
     )
+
+
+def _played_s(case: Case, work_s: float, goodput: float) -> float:
+    """Work that is played of a run: of a very long one a part, for which events are few enough. [s].
+
+    Its mean grows with the work, its deviation with the root of it.
+    """
+    from ckptplan.plan.spectrum.shares import rework_mtbf_s, spectrum_in
+
+    spectrum = spectrum_in(case)
+    rate = sum(one.rate_per_s(case.mtbf_s) for one in spectrum.classes)
+    most_s = _MOST_EVENTS * goodput / rate if rate > 0.0 else work_s
+    return min(work_s, most_s, _MOST_STOPS * rework_mtbf_s(case, spectrum))
 
 
 def _simulated(case: Case, work_s: float, interval_s: float, seed: int) -> _Figures | None:

@@ -50,7 +50,7 @@ _RECORD: dict[str, tuple[dict[str, Any], str]] = {
     "lost_goodput": (_MAYBE_SHARE, "of a given interval, against the best number to type"),
     "lost_gpu_hours": (
         MAYBE,
-        "GPU-hours that the same work takes more than with that interval: work * GPUs * (1/goodput - 1/best) [GPU h]",
+        "GPU-hours that the same work takes more than with that number [GPU h]",
     ),
     "lost_money": (MAYBE, "the same at --gpu-hour-price"),
     "status": (TEXT, "ok, or what limits this record"),

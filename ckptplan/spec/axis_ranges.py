@@ -15,8 +15,8 @@ Read = Callable[[str], float | int]  # one value by the rules of its key; raises
 
 _SIGN = ".."
 _SCALES = ("lin", "log")
-_BARE_NUMBER = re.compile(r"\+?[0-9][0-9_]*(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-_BEHIND_NUMBER = re.compile(r"[\s+]*[0-9_]*(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*")
+_BARE_NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+_BEHIND_NUMBER = re.compile(r"[\s+-]*[0-9_]*(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*")
 _TORN_THOUSANDS = re.compile(r"0[0-9]{2}(?![0-9.])")
 _MEANT = "write LOW..HIGH:COUNT or LOW..HIGH:log:COUNT, for example 1024..131072:log:8"
 _LONGEST = 200  # characters; a longer text is no range, and is not searched

@@ -30,10 +30,10 @@ def nearest(word: str, valid: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 def unknown_key(name: str, group: Group) -> str:
     """What may have been meant by a key that the group does not have."""
-    near = nearest(name, (key for key in group.keys if key != "preset" or group.preset), cutoff=0.7)
-    if near:
-        return f"did you mean {near}?"
     homes = [home for home in _homes(name, "", SPEC) if home]
+    near = nearest(name, (key for key in group.keys if key != "preset" or group.preset), cutoff=0.7)
+    if near and not (homes and group is SPEC):  # at the top a name that is a key elsewhere was meant as it stands
+        return f"did you mean {near}?"
     if homes:
         return f"{name} belongs under {' or '.join(homes[:2])}"
     keys = [key for key in group.keys if key != "preset" or group.preset]

@@ -137,6 +137,9 @@ def _rows(study: Study, member: Member, costs: BlockCosts, inputs: Inputs) -> li
     if study.each is Each.STRATEGY:
         return by_strategy
     flat = [row for rows in by_strategy for row in rows]
+    if study.each is Each.POINT:  # one row for a point is held against the best of all its ways of saving
+        for row in flat:
+            row.rivals = [rows[0] for rows in by_strategy]
     return [flat] if study.each is Each.POINT else [[row] for row in flat]
 
 

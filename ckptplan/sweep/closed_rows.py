@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +15,16 @@ from ckptplan.interval.methods import METHODS
 from ckptplan.plan.closed import ClosedCases
 from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import PREFERENCE
-from ckptplan.plan.rows import hours_more
 from ckptplan.sweep.closed_costs import BlockCosts
 from ckptplan.sweep.derived import Derived, Floats
+from ckptplan.units import HOUR_S
 
 _NONE, _ZERO = np.array(np.nan), np.zeros(())
+
+
+class _Best(NamedTuple):
+    goodput: Floats
+    wall_s: Floats
 
 
 class ClosedRow(Derived):
@@ -33,6 +40,7 @@ class ClosedRow(Derived):
         self.method = method
         self.asked_s = asked_s
         self.price = price
+        self.rivals: Sequence[ClosedRow] = (self,)  # against the best of which a given interval is held
 
     @property
     def preference(self) -> int:
@@ -122,36 +130,41 @@ class ClosedRow(Derived):
     @cached_property
     def wall_s(self) -> Floats:
         """Expected wall time of the run; nan where it is not known or never ends. [s]."""
+        return self._wall_s(self.typed_interval_s, self.goodput_typed)
+
+    def _wall_s(self, interval_s: Floats, goodput: Floats) -> Floats:
+        """As `plan.wall_time` has it."""
         from ckptplan.interval.finite import expected_time
 
         cases = self.cases
-        wall_s = expected_time(self.work_s, self.typed_interval_s, cases.stall_s, cases.mtbf_s, **cases.process)
+        wall_s = expected_time(self.work_s, interval_s, cases.stall_s, cases.mtbf_s, **cases.process)
         with np.errstate(invalid="ignore"):
-            return np.where((wall_s <= LONGEST_RUN_S) & (self.goodput_typed != 0.0), wall_s, np.nan)
+            return np.where((wall_s <= LONGEST_RUN_S) & (goodput != 0.0), wall_s, np.nan)
 
     @cached_property
     def lost_goodput(self) -> Floats:
         """What a given interval loses against the best number to type. [1]."""
         if self.asked_s is None:
             return _NONE
-        lost: Floats = np.maximum(self._best_goodput - self._exact.goodput, 0.0)
+        best = reduce(np.maximum, (row.own_best.goodput for row in self.rivals))
+        lost: Floats = np.maximum(best - self._exact.goodput, 0.0)
         return lost
-
-    @cached_property
-    def _best_goodput(self) -> Floats:
-        """Of the best number to type, whatever interval is given. [1]."""
-        best: Floats = self.cases.shares(self.cases.typed(self.cases.optimum("exact"))).goodput
-        return best
 
     @property
     def lost_gpu_hours(self) -> Floats:
         """GPU-hours that the same work takes more by it. [GPU h]."""
         if self.asked_s is None:
             return _NONE
-        goodput, best = self._exact.goodput, self._best_goodput
-        with np.errstate(divide="ignore", invalid="ignore"):
-            hours = np.maximum(hours_more(self.work_s, goodput, best, self.gpus), 0.0)
-        return np.where((goodput > 0.0) & (best > 0.0), hours, np.nan)
+        best_s = reduce(np.fmin, (row.own_best.wall_s for row in self.rivals))
+        hours: Floats = np.maximum(self.wall_s - best_s, 0.0) * self.gpus / HOUR_S
+        return hours
+
+    @cached_property
+    def own_best(self) -> _Best:
+        """The best number to type of this way of saving, whatever interval is given."""
+        best_s = self.cases.typed(self.cases.optimum("exact"))
+        goodput = self.cases.shares(best_s).goodput
+        return _Best(goodput, self._wall_s(best_s, goodput))
 
     @property
     def lost_money(self) -> Floats:

@@ -62,7 +62,11 @@ _RECORD = (
     Measure(
         "useful_gpus", "", "GPUs of the size in the spec that would do as much without losses: idle GPUs do nothing."
     ),
-    Measure("lost_goodput", "1", "What a given interval loses against the best number to type."),
+    Measure(
+        "lost_goodput",
+        "1",
+        "What a given interval loses against the best number to type: of its strategy, or of all in one row a point.",
+    ),
     Measure(
         "lost_gpu_hours",
         "GPU h",

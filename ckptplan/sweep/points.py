@@ -13,12 +13,12 @@ from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.pipeline import plan
 from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import TIERS, Plan, Record, recommended
-from ckptplan.plan.rows import Money, records_of
+from ckptplan.plan.rows import Best, Money, best_of, held_against, records_of
 from ckptplan.plan.run import RunFacts
-from ckptplan.plan.scale.records import wall_time
 from ckptplan.plan.scale.refusals import reason
 from ckptplan.plan.scale.size import Size, size_at
 from ckptplan.plan.status import OK
+from ckptplan.plan.wall_time import wall_time
 from ckptplan.sweep.measures import Source, sources_of
 from ckptplan.sweep.rows import Row, RowName, methods_of, row_names
 from ckptplan.sweep.study import GPUS, INTERVAL, Each, Member, Study
@@ -147,12 +147,14 @@ def _found(study: Study, point: Point, methods: Sequence[str]) -> list[Record]:
             seed=study.seed,
             whole_run=False,
         )
-        return _of_plan(study, made)
+        return _of_plan(study, made, point)
     money = Money(scenario.training.work_s, study.gpu_hour_price)
+    # One row for a point is held against the best of all its ways of saving.
+    best = _best_of_all(point.cases, money.work_s) if study.each is Each.POINT and given_s else None
     records = [
         record
         for case in point.cases
-        for record in records_of(case, methods, given_s, money)
+        for record in records_of(case, methods, given_s, money, best)
         if record.given == bool(given_s)
     ]
     if study.each is Each.POINT:
@@ -165,7 +167,13 @@ def _best_of_each(records: Sequence[Record]) -> list[Record]:
     return [max((r for r in records if r.strategy == name), key=recommended) for name in names]
 
 
-def _of_plan(study: Study, made: Plan) -> list[Record]:
+def _best_of_all(cases: Sequence[Case], work_s: float | None) -> Best:
+    found = [best_of(case, work_s) for case in cases]
+    walls = [one.wall_s for one in found if one.wall_s is not None]
+    return Best(max(one.goodput for one in found), min(walls, default=None))
+
+
+def _of_plan(study: Study, made: Plan, point: Point) -> list[Record]:
     """The records of a plan that rows are made of; all tiers together are one more way of saving."""
     given = bool(made.given())
     records = [r for r in made.records if r.given == given and r.strategy != TIERS]
@@ -177,7 +185,17 @@ def _of_plan(study: Study, made: Plan) -> list[Record]:
     best = max(records, key=recommended)
     if not given:
         return tiers if made.tiers_are_best else [best]
-    return next(([t] for t in tiers if t.goodput_typed > best.goodput_typed * (1.0 + _ROUNDING)), [best])
+    best = next((t for t in tiers if t.goodput_typed > best.goodput_typed * (1.0 + _ROUNDING)), best)
+    return [_against_all(best, study, made, point)]
+
+
+def _against_all(record: Record, study: Study, made: Plan, point: Point) -> Record:
+    """A given interval held against the best of all ways of saving, that over several tiers included."""
+    work_s = point.scenario.training.work_s
+    wall_s = wall_time(work_s, None, record.interval_s, made.best_goodput)
+    case = None if record.strategy == TIERS else point.case_of(record)
+    money = Money(work_s, study.gpu_hour_price)
+    return held_against(Best(made.best_goodput, wall_s), record, case, money)
 
 
 def _row(study: Study, point: Point, record: Record, number: int) -> Row:

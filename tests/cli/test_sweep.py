@@ -7,6 +7,7 @@ import fcntl
 import io
 import json
 import os
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -460,3 +461,18 @@ def test_columns_without_numbers_have_a_reason(tell: Tell) -> None:
     assert "no training.duration" not in ran.err
     ran = tell("sweep", RUN, "--over", "restart.total=1 min", "--show", "money", "--gpu-hour-price", "2")
     assert "there is no" not in ran.err
+    ran = tell("sweep", RUN, "--over", "restart.total=1 min", "--show", "lost_goodput,lost_money")
+    why = "no interval is given, so there is no lost_goodput, lost_money: add for example --over interval="
+    assert f"warning: {why}" in ran.err
+    assert "price" not in ran.err
+
+
+def test_small_words_of_axes_and_studies(tell: Tell, tmp_path: Path) -> None:
+    """A sign is no missing unit, one fault is said once, and keys of a study are shown their place."""
+    ran = tell("sweep", RUN, "--over", "restart.total=-1..1 s:3")
+    assert "restart.total: -1 s is negative" in ran.err
+    ran = tell("sweep", RUN, "--over", "restart.total=,")
+    assert ran.err.count("a value is missing") == 1
+    study = tmp_path / "study.yaml"
+    study.write_text("specs: [llama3-405b]\nsweep: {over: {restart.total: 1 min}}\n", encoding="utf-8")
+    assert "hint: specs belongs under sweep\n" in tell("sweep", str(study)).err

@@ -8,7 +8,12 @@ import pytest
 from ckptplan.interval.finite import best_finite_plan, expected_time, time_variance
 from ckptplan.load import load
 from ckptplan.plan import Plan, plan
+from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.run import spectrum_run_facts
+from ckptplan.plan.scale.size import size_at
+from ckptplan.plan.spectrum.simulation import spectrum_runs
 from ckptplan.simulate import Process, law, simulate_runs
+from ckptplan.simulate.spectrum.runs import SpectrumRuns
 
 
 def _planned(*sets: str, config: str = "llama3-405b") -> Plan:
@@ -92,3 +97,27 @@ def test_a_run_too_short_for_its_law_is_said() -> None:
     made = _planned("failures={mtbf: 8 h}", "failures.law={name: lognormal, sigma: 4}", "training.duration=20 d")
     assert any("too short for the long run of its failures" in warning for warning in made.warnings)
     assert not any("too short" in warning for warning in _planned().warnings)
+
+
+def test_a_run_of_many_events_is_played_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events under which it goes on count too, and those of the time that is lost; a part of too few saves is none."""
+    played: list[float] = []
+
+    def noted(case: Case, interval_s: float, work_s: float, **_: object) -> SpectrumRuns:
+        played.append(work_s)
+        return spectrum_runs(case, interval_s, work_s, tiers=None, runs=2, seed=0)
+
+    monkeypatch.setattr("ckptplan.plan.spectrum.simulation.spectrum_runs", noted)
+    planned = load("llama3-405b-causes", environment={}).scenario
+    for gpus, interval_s, is_part in ((16384, 300.0, False), (1, 3600.0, True)):
+        scenario = size_at(planned, gpus).scenario
+        case = cases_of(scenario)[-1]
+        run = spectrum_run_facts(scenario, case, interval_s, None)
+        assert run is not None
+        rate = sum(one.rate_per_s(case.mtbf_s) for one in case.spectrum.classes)
+        assert played[-1] * rate / case.goodput(interval_s) <= 2400 * (1.0 + 1e-9)
+        assert (played[-1] < (scenario.training.work_s or 0.0)) is is_part
+        assert run.expected_s == pytest.approx(run.work_s / case.goodput(interval_s), rel=0.03)
+    scenario = size_at(planned, 1_000_000).scenario
+    assert spectrum_run_facts(scenario, cases_of(scenario)[-1], 300.0, None) is None
+    assert len(played) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import time
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ def deadly(folder: str, victim: int, times: int, index: int) -> Columns:
     marks = sorted(Path(folder).glob(f"{index}-*"))
     Path(folder, f"{index}-{len(marks)}").touch()
     if index == victim and len(marks) < times:
+        time.sleep(0.1)  # a worker of dask tells in batches what it has finished; this chunk alone is to be lost
         os.kill(os.getpid(), signal.SIGKILL)
     return draw(0, index)
 

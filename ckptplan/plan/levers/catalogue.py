@@ -4,14 +4,14 @@ The order is the one in which several are pulled together: rates before the time
 its own, such as detection within 30 s, after what halves it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.cost.failures import mtbf_of_job
 from ckptplan.cost.restart import restart_cost
 from ckptplan.cost.saving import SaveCost, save_cost
-from ckptplan.cost.scenario import Mode, Save, Scenario
+from ckptplan.cost.scenario import Mode, Save, Scenario, Storage
 from ckptplan.errors import InputError
 from ckptplan.plan.levers import factors
 from ckptplan.plan.levers.change import Change
@@ -59,9 +59,26 @@ def _write_bandwidth(scenario: Scenario) -> Change | str:
         return "no write bandwidth is given: stall and flush stand in the spec as times"
     if not any(_is_computed(save) for save in scenario.saves) and not any(map(_tier_is_computed, storage.tiers)):
         return "no stall and no flush is computed from it: the spec gives all of them as times"
-    now = next((limit for limit in limits if limit), None)
-    text = "every limit of a tier twice as high" if now is None else f"{format_rate(now)} to {format_rate(2.0 * now)}"
+    text = ", ".join((*_doubled(storage, factors.WRITE_LIMITS), *_doubled_tiers(storage, factors.TIER_WRITES)))
     return Change(factors.with_write_bandwidth(scenario, 2.0), text, tuple(_still_given(scenario)))
+
+
+_WHOSE = (("per_node", "per node "), ("per_writer", "per writer "), ("per_gpu", "per GPU "), ("peak", "peak "))
+
+
+def _doubled(holder: object, names: Sequence[str]) -> Iterator[str]:
+    """Each limit that is given, before and after: what is to be changed for the gain, and whose it is."""
+    for name in names:
+        limit = getattr(holder, name)
+        if limit:
+            whose = next((words for part, words in _WHOSE if part in name), "")
+            yield f"{whose}{format_rate(limit)} to {format_rate(2.0 * limit)}"
+
+
+def _doubled_tiers(storage: Storage, names: Sequence[str]) -> Iterator[str]:
+    for tier in storage.tiers:
+        for text in _doubled(tier, names):
+            yield f"{tier.name} {text}"
 
 
 def _is_computed(save: Save) -> bool:
@@ -80,7 +97,7 @@ def _still_given(scenario: Scenario) -> Iterator[str]:
 
 
 def _read_bandwidth(scenario: Scenario) -> Change | str:
-    restart, now = scenario.restart, scenario.storage.read_bandwidth_bytes_per_s
+    restart = scenario.restart
     of_tiers = [
         t for t in scenario.storage.tiers if t.load_s is None and any(getattr(t, n) for n in factors.TIER_READS)
     ]
@@ -88,7 +105,8 @@ def _read_bandwidth(scenario: Scenario) -> Change | str:
     if not is_computed and not of_tiers:
         given = "restart.load" if restart.total_s is None else "restart.total"
         return f"{given} gives the time of a load; write load: auto, and storage.read_bandwidth"
-    text = f"{format_rate(now)} to {format_rate(2.0 * now)}" if is_computed and now else "of the tiers, twice as high"
+    of_storage = _doubled(scenario.storage, ("read_bandwidth_bytes_per_s",) if is_computed else ())
+    text = ", ".join((*of_storage, *_doubled_tiers(scenario.storage, factors.TIER_READS)))
     return Change(factors.with_read_bandwidth(scenario, 2.0), text)
 
 

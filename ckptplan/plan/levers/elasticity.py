@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -131,10 +131,16 @@ def _inputs(outcome: Outcome) -> Iterator[_Input]:
     storage = scenario.storage
     rate = storage.write_bandwidth_bytes_per_s
     text = "-" if rate is None else format_rate(rate)
-    yield _Input("write_bandwidth", "write bandwidth", text, factors.with_write_bandwidth)
+    yield _Input("write_bandwidth", _of_all(scenario, "write", factors.TIER_WRITES), text, factors.with_write_bandwidth)
     rate = storage.read_bandwidth_bytes_per_s
     text = "-" if rate is None else format_rate(rate)
-    yield _Input("read_bandwidth", "read bandwidth", text, factors.with_read_bandwidth)
+    yield _Input("read_bandwidth", _of_all(scenario, "read", factors.TIER_READS), text, factors.with_read_bandwidth)
+
+
+def _of_all(scenario: Scenario, which: str, limits: Sequence[str]) -> str:
+    """A bandwidth, of every tier where those have limits of their own, which follow it."""
+    tiers = any(getattr(tier, name) for tier in scenario.storage.tiers for name in limits)
+    return f"{which} bandwidth{', of every tier' if tiers else ''}"
 
 
 def _of_save(case: Case) -> Iterator[_Input]:

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case
-from ckptplan.plan.progress import LONGEST_RUN_S, gets_nowhere, makes_progress, why_stuck
+from ckptplan.plan.progress import gets_nowhere, makes_progress, why_stuck
 from ckptplan.plan.scale import notes
 from ckptplan.plan.scale.curve import NOT_THERE, Curve
 from ckptplan.plan.scale.refusals import Refusal
 from ckptplan.plan.scale.size import Size
 from ckptplan.plan.scale.yields import Yield, Yields
+from ckptplan.plan.wall_time import wall_time
 from ckptplan.units import HOUR_S
 
 _J_PER_MWH = 3.6e9
@@ -141,18 +142,6 @@ def _why_stuck(curve: Curve, name: str, found: Yield) -> str:
     if name == curve.tiers:
         return gets_nowhere("the restart", case.restart.total_s, case.mtbf_s)
     return why_stuck(case)
-
-
-def wall_time(work_s: float | None, case: Case | None, interval_s: float | None, goodput: float) -> float | None:
-    """Expected time of some work: exact by the closed form, else, as without a case, work over goodput. [s]."""
-    if work_s is None or interval_s is None or goodput == 0.0:
-        return None
-    wall_s = work_s / goodput
-    if case is not None and case.is_closed:
-        from ckptplan.interval.finite import expected_time
-
-        wall_s = float(expected_time(work_s, interval_s, case.save.stall_s, case.mtbf_s, **case.process))
-    return wall_s if wall_s <= LONGEST_RUN_S else None
 
 
 def _with_energy(record: ScaleRecord, case: Case, size: Size, asked: Asked) -> ScaleRecord:

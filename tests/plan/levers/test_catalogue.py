@@ -13,7 +13,7 @@ from ckptplan.load import load
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.levers.outcome import outcome_of
 from ckptplan.plan.levers.standing_by import nodes_standing_by
-from tests.plan.levers.shipped import NAMES, pulled, scenario_of, why_not
+from tests.plan.levers.shipped import NAMES, levers_of, pulled, scenario_of, why_not
 
 _PHASES = "restart={detect: 10 min, replace: 2 min, initialise: 1 min, load: auto, warm_up: 1 min}"
 
@@ -227,3 +227,21 @@ def test_pulling_changes_no_name_and_no_model(name: str) -> None:
             scenario.cluster,
             scenario.training,
         )
+
+
+def test_a_bandwidth_names_every_limit_that_it_doubles() -> None:
+    """Of the storage and of its tiers: who changes what is said gains what is said."""
+    made = levers_of("spectrum-16384")
+    (lever,) = [one for one in made.levers if one.key == "write bandwidth"]
+    tiers = "peer memory per node 10 GB/s to 20 GB/s, file system 300 GB/s to 600 GB/s"
+    assert lever.change == f"2 TB/s to 4 TB/s, {tiers}"
+    sets = (
+        "storage.write_bandwidth=4 TB/s",
+        "storage.tiers[1].bandwidth_per_node=20 GB/s",
+        "storage.tiers[2].bandwidth=600 GB/s",
+    )
+    assert lever.goodput == outcome_of(load("spectrum-16384", sets=sets, environment={}).scenario).goodput
+    (now,) = [one for one in made.elasticities if one.key == "write_bandwidth"]
+    assert (now.title, now.value_text) == ("write bandwidth, of every tier", "2 TB/s")
+    (alone,) = [one for one in levers_of("llama3-405b").levers if one.key == "write bandwidth"]
+    assert alone.change == "2 TB/s to 4 TB/s, peak 7 TB/s to 14 TB/s"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-import time
 from pathlib import Path
 
 import numpy as np

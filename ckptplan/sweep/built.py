@@ -16,7 +16,7 @@ from ckptplan.errors import InputError
 from ckptplan.plan.scale.refusals import reason
 from ckptplan.sweep.dependence import PARTS, axes_of, is_closed, takes_arrays
 from ckptplan.sweep.grid import Block
-from ckptplan.sweep.points import only_wanted, rebuilt
+from ckptplan.sweep.point import only_wanted, rebuilt
 from ckptplan.sweep.stacked import Mixed, stacked
 from ckptplan.sweep.study import GPUS, Member, Study
 

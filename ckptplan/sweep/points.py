@@ -3,91 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 
-from ckptplan.cost.scenario import Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.errors import InputError
-from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.case import Case
 from ckptplan.plan.pipeline import plan
 from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import TIERS, Plan, Record, recommended
 from ckptplan.plan.rows import Best, Money, best_of, held_against, records_of
 from ckptplan.plan.run import RunFacts
 from ckptplan.plan.scale.refusals import reason
-from ckptplan.plan.scale.size import Size, size_at
 from ckptplan.plan.status import OK
 from ckptplan.plan.wall_time import wall_time
 from ckptplan.sweep.measures import Source, sources_of
+from ckptplan.sweep.point import Point, point_at
 from ckptplan.sweep.rows import Row, RowName, methods_of, row_names
-from ckptplan.sweep.study import GPUS, INTERVAL, Each, Member, Study
+from ckptplan.sweep.study import Each, Member, Study
 
 _ROUNDING = 1e-9  # of goodput
 _OF_WALL_TIME = frozenset({"gpu_hours", "gpu_hours_lost", "money", "money_lost"})
 _NOT_HERE = "no such way of saving with these values"
-
-
-@dataclass(frozen=True)
-class Point:
-    """A scenario with the values of one point, at its number of GPUs, and what is asked of it beside them."""
-
-    size: Size
-    given_s: tuple[float, ...]  # the interval, if one is given
-
-    @property
-    def scenario(self) -> Scenario:
-        """The same work by that number of GPUs."""
-        return self.size.scenario
-
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Its ways of saving."""
-        return cases_of(self.scenario)
-
-    def case_of(self, record: Record) -> Case:
-        """The way of saving of a record; of one over several tiers any of them."""
-        return next((case for case in self.cases if case.save.name == record.strategy), self.cases[0])
-
-    def is_closed(self, record: Record) -> bool:
-        """Whether a closed form gives the wall time of the run by the way of saving of a record."""
-        return record.strategy != TIERS and self.case_of(record).is_closed
-
-
-def rebuilt(member: Member, values: dict[str, float]) -> Scenario:
-    """The scenario of a spec with other values, and only the ways of saving that are wanted.
-
-    Raises
-    ------
-    InputError
-        If no scenario has these values together.
-    """
-    if not values:
-        return member.scenario
-    return only_wanted(member, member.rebuild(values))
-
-
-def only_wanted(member: Member, scenario: Scenario) -> Scenario:
-    """A scenario of a spec with only the ways of saving that are wanted."""
-    wanted = member.scenario.strategies
-    if wanted is None:
-        return scenario
-    return replace(scenario, saves=tuple(save for save in scenario.saves if save.name in wanted), strategies=wanted)
-
-
-def point_at(study: Study, member: Member, indices: Sequence[int]) -> Point:
-    """The point with these values of the axes.
-
-    Raises
-    ------
-    InputError
-        If no scenario has them together.
-    """
-    at = {axis.key: axis.values[index] for axis, index in zip(study.axes, indices, strict=True)}
-    gpus, given_s = at.pop(GPUS, None), at.pop(INTERVAL, None)
-    scenario = rebuilt(member, at)
-    size = size_at(scenario, scenario.cluster.gpus if gpus is None else int(gpus))
-    return Point(size, () if given_s is None else (given_s,))
 
 
 def planned_rows(study: Study, member: Member, points: Iterable[Sequence[int]], first: int = 0) -> Iterator[list[Row]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ckptplan.cli.choices import methods_named, one_of, with_strategies
-from ckptplan.cli.sweep_specs import Found, found_in, in_files, read_all
+from ckptplan.cli.sweep_notes import MONEY, not_known_well, warnings_of, without_numbers
+from ckptplan.cli.sweep_specs import Found, found_in, read_all
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError, Problem, UsageError, printable
 from ckptplan.render.sweep_columns import ALWAYS
@@ -15,13 +16,10 @@ from ckptplan.spec.reading import Spec
 from ckptplan.spec.sweep_group import Asked, unknown_names
 from ckptplan.spec.sweep_members import Rebuilt
 from ckptplan.sweep.evaluation import check
-from ckptplan.sweep.measures import MEASURES, Source, default_columns
-from ckptplan.sweep.study import INTERVAL, Each, Member, Study
+from ckptplan.sweep.measures import default_columns
+from ckptplan.sweep.study import Each, Member, Study
 from ckptplan.sweep.titles import columns_of, meant_by
 
-_MONEY = ("money", "money_lost", "lost_money")
-_OF_GIVEN = ("lost_goodput", "lost_gpu_hours", "lost_money")
-_OF_WORK = (*_MONEY, "gpu_hours", "gpu_hours_lost", "lost_gpu_hours")
 _LEAST_SHOWN = "goodput_typed"
 _MOST_TOLD = 3  # specs in one message
 
@@ -108,49 +106,9 @@ def _study(found: Found, axes: Sequence[WrittenAxis], options: Options) -> Plann
     check(study)
     specs = tuple(spec for spec, _ in read)
     notes = [*found.notes, *(note for axis in axes for note in axis.notes), *left_out]
-    notes += [*_not_known_well(kept, axes), *_without_numbers(kept, study)]
+    notes += [*not_known_well(kept, axes), *without_numbers(kept, study)]
     inputs = tuple(dict.fromkeys((*found.files, *(name for spec in specs for name in spec.named))))
-    return Planned(study, specs, hidden, inputs, (*notes, *_warnings([spec for spec, _, _ in kept])))
-
-
-def _not_known_well(
-    kept: Sequence[tuple[Spec, Scenario, tuple[str, ...]]], axes: Sequence[WrittenAxis]
-) -> Iterator[str]:
-    """Few failures, unless they are what is swept, and ranges; a sentence about one of several specs names it."""
-    from ckptplan.cli.uncertainty import not_known_well, of_ranges
-
-    of_failures = any(axis.path[0] == "failures" for axis in axes)
-    for spec, scenario, _ in kept:
-        for text in of_ranges(spec) if of_failures else not_known_well(spec, scenario):
-            yield f"{printable(spec.file)}: {text}" if len(kept) > 1 else text
-
-
-def _without_numbers(kept: Sequence[tuple[Spec, Scenario, tuple[str, ...]]], study: Study) -> Iterator[str]:
-    """Columns that were asked for and stay empty for want of a price, or of the work of the run."""
-    lost = [name for name in study.columns if name in _OF_GIVEN]
-    if lost and all(axis.key != INTERVAL for axis in study.axes):
-        yield f"no interval is given, so there is no {', '.join(lost)}: add for example --over interval=30min,1h"
-        study = study._replace(columns=tuple(name for name in study.columns if name not in lost))
-    money = [name for name in study.columns if name in _MONEY]
-    if money and study.gpu_hour_price is None:
-        yield f"no price is given, so there is no {', '.join(money)}: add --gpu-hour-price"
-    known = [name for name in study.columns if name in MEASURES]
-    of_work = [name for name in known if name in _OF_WORK or MEASURES[name].source is Source.RUN]
-    if any(axis.key.startswith("training") for axis in study.axes):
-        return
-    for spec, scenario, _ in kept:
-        if of_work and scenario.training.work_s is None:
-            named = f"{printable(spec.file)}: " if len(kept) > 1 else ""
-            yield f"{named}no training.duration is given, so there is no {', '.join(of_work)}"
-
-
-def _warnings(specs: Sequence[Spec]) -> list[Problem]:
-    """Those of all specs; one of an option is said once, with the specs that it is about."""
-    files: dict[Problem, list[str]] = {}
-    for spec in specs:
-        for warning in dict.fromkeys(spec.warnings):
-            files.setdefault(warning, []).append(spec.file)
-    return [in_files(warning, of, len(specs)) for warning, of in files.items()]
+    return Planned(study, specs, hidden, inputs, (*notes, *warnings_of([spec for spec, _, _ in kept])))
 
 
 def _refuse_unknown_names(asked: Asked, options: Options) -> None:
@@ -248,7 +206,7 @@ def _columns(asked: Asked, options: Options, each: Each, *, runs: int, priced: b
     else:
         names = default_columns(each, simulated=runs > 0)
         names = (*names[:-1], "money_lost", names[-1]) if priced else names
-    if options.price is not None and not set(_MONEY) & set(names):
+    if options.price is not None and not set(MONEY) & set(names):
         raise UsageError("--gpu-hour-price does nothing without a column of money", hint="add money_lost to --show")
     if options.runs is not None and not any(name.startswith("simulated_") for name in names):
         raise UsageError("--runs does nothing without a simulated column", hint="add simulated_goodput to --show")

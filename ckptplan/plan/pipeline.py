@@ -1,10 +1,8 @@
 """The pipeline: for each scale and strategy, cost -> interval -> shares -> record; then the whole run."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.cost.layout import at_scale
 from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.cost.size import sizes
 from ckptplan.cost.state import bytes_per_parameter
@@ -15,8 +13,10 @@ from ckptplan.plan.case import Case, cases_of
 from ckptplan.plan.progress import no_progress
 from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, Record, recommended
 from ckptplan.plan.rows import Best, Money, held_against, records_of, tier_record
+from ckptplan.plan.scale.refusals import reason
 from ckptplan.plan.scale.size import size_at
 from ckptplan.plan.wall_time import wall_time
+from ckptplan.units import format_gpus
 
 if TYPE_CHECKING:
     from ckptplan.cost.spread import Spread
@@ -92,11 +92,11 @@ def plan(
     """
     chosen = default_methods(scenario) if methods is None else methods
     given = (*intervals_s, *_as_intervals(steps, scenario))
-    scales = tuple(dict.fromkeys((scenario.cluster.gpus, *gpus)))
-    cases, notes = _cases(scenario, scales)
+    runs, cases, notes = _at_sizes(scenario, tuple(dict.fromkeys((scenario.cluster.gpus, *gpus))))
+    scales = tuple(runs)
     if strict:
         refusals.refuse(cases, given)
-    money = {count: money_at(scenario, count, gpu_hour_price) for count in scales}
+    money = {count: Money(run.training.work_s, gpu_hour_price) for count, run in runs.items()}
     records = tuple(record for case in cases for record in records_of(case, chosen, given, money[case.gpus]))
     here = [case for case in cases if case.gpus == scenario.cluster.gpus]
     best = max((r for r in records if not r.given and r.gpus == scenario.cluster.gpus), key=recommended)
@@ -115,6 +115,7 @@ def plan(
         assumptions=assumptions.assumptions(scenario, here, scales),
         warnings=warnings.warnings(scenario, records, cases, notes),
         scales=scales,
+        step_times_s=tuple(run.training.step_time_s for run in runs.values()),
         advice=advice.advice(here, best),
     )
     chosen_case = next(c for c in here if c.save.name == best.strategy)
@@ -233,20 +234,26 @@ def _verified(made: Plan, scenario: Scenario, seed: int) -> Plan:
     return made._replace(verification=found.prediction)
 
 
-def _cases(scenario: Scenario, scales: Sequence[int]) -> tuple[list[Case], list[str]]:
-    """Every strategy at every scale, and what changed on the way."""
+def _at_sizes(scenario: Scenario, counts: Sequence[int]) -> tuple[dict[int, Scenario], list[Case], list[str]]:
+    """The same work at every number of GPUs, the ways of saving there, and what changed on the way.
+
+    A size that cannot be planned is left out and said to be; the planned one must be there.
+    """
+    runs: dict[int, Scenario] = {}
     cases: list[Case] = []
     notes: list[str] = []
-    for count in scales:
-        scaled, note = _at_scale(scenario, count)
-        notes += [note] if note else []
-        cases += cases_of(scaled)
-    return cases, notes
-
-
-def money_at(scenario: Scenario, gpus: int, price: float | None) -> Money:
-    """The work of the run, as long as that many GPUs take for it, and what one of their hours costs."""
-    return Money(size_at(scenario, gpus).scenario.training.work_s, price)
+    for count in counts:
+        try:
+            size = size_at(scenario, count)
+            cases += cases_of(size.scenario)
+        except InputError as error:
+            if count == scenario.cluster.gpus:
+                raise
+            notes.append(f"{format_gpus(count)} are left out: {reason(error)}")
+            continue
+        runs[count] = size.scenario
+        notes += [size.note] if size.note else []
+    return runs, cases, notes
 
 
 def _as_intervals(steps: Sequence[int], scenario: Scenario) -> list[float]:
@@ -256,11 +263,6 @@ def _as_intervals(steps: Sequence[int], scenario: Scenario) -> list[float]:
             hint="add training.step_time to the spec, for example training: {step_time: 5 s}",
         )
     return [count * (scenario.training.step_time_s or 0.0) for count in steps]
-
-
-def _at_scale(scenario: Scenario, gpus: int) -> tuple[Scenario, str | None]:
-    cluster, note = at_scale(scenario.cluster, gpus)
-    return replace(scenario, cluster=cluster), note
 
 
 def _checkpoint_facts(scenario: Scenario) -> CheckpointFacts:

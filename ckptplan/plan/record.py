@@ -119,6 +119,12 @@ class Plan(NamedTuple):
     tiers: "TierPlan | None" = None
     flat: "Flat | None" = None  # intervals that lose next to nothing against the recommended one
     lever: "Lever | None" = None  # the one thing to do first
+    step_times_s: tuple[float | None, ...] = ()  # at each of the scales
+
+    def step_time_at(self, gpus: int) -> float | None:
+        """Time of a step at a scale: with a global batch, or other noise, it is another one. [s]."""
+        known = dict(zip(self.scales, self.step_times_s, strict=False))
+        return known.get(gpus, self.step_time_s)
 
     @property
     def tiers_are_best(self) -> bool:

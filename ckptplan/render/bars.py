@@ -7,7 +7,7 @@ long as the largest loss is wide, and goodput is a number at its end.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckptplan.errors import printable
@@ -79,11 +79,11 @@ def loss_bars(plan: Plan, screen: Screen) -> str:
     return ""
 
 
-def basis(plan: Plan) -> str:
+def basis(plan: Plan, names: Mapping[str, str] | None = None) -> str:
     """Of which interval and account the shares are, where the goodput of what is typed is another number.
 
     A record accounts for its best interval by its method; the number to type is whole steps, and yields what the
-    failures leave of it.
+    failures leave of it. ``names`` are those of strategies as a picture draws them.
     """
     records = [r for r in recommended_rows(plan) if r.goodput is not None]
     other = [r for r in records if percent(r.goodput) != percent(r.goodput_typed)]
@@ -94,7 +94,9 @@ def basis(plan: Plan) -> str:
         reasons.append("as the method accounts for it")
     if not other:
         return ""
-    typed = ", ".join(f"{percent(r.goodput_typed)} with {_short(printable(r.strategy))}" for r in other)
+    known = {} if names is None else names
+    told = [(percent(r.goodput_typed), known.get(r.strategy, printable(r.strategy))) for r in other]
+    typed = ", ".join(f"{goodput} with {_short(name)}" for goodput, name in told)
     return f"These shares are those of the best interval {', '.join(reasons)}; what is typed yields {typed}."
 
 

@@ -14,9 +14,9 @@ def seconds(value: float | None) -> str:
     """``1,116 s``, ``24.5 s``, ``5 s``, ``77.2 ms``: an interval is typed into a config in seconds."""
     if value is None:
         return "-"
-    if 0 < abs(value) < 1e-3:
+    if 0 < abs(value) < 0.9995e-3:
         return f"{value:.3g} s" if abs(value) < 1e-6 else f"{_short(value * 1e6)} us"
-    if 0 < abs(value) < 1:
+    if 0 < abs(value) < 0.9995:
         return f"{_short(value * 1e3)} ms"
     return f"{_short(value)} s"
 
@@ -88,7 +88,7 @@ def points(value: float | None) -> str:
     """A difference of two shares, in percentage points."""
     if value is None:
         return "-"
-    return f"{100 * value:.2f} points"
+    return f"{hundredths(value)} points"
 
 
 def whole(value: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptplan.errors import printable
+from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.bars import loss_bars
 from ckptplan.render.class_report import class_sheet, class_title, guards, guards_title
@@ -115,14 +116,17 @@ def flat(plan: Plan) -> list[str]:
 
 def _answer(plan: Plan, record: Record, *, best: bool) -> str:
     name, goodput = printable(record.strategy), percent(record.goodput_typed)
+    if not makes_progress(record.goodput_typed):
+        return f"{name}: no progress, goodput {goodput}"
     return f"{name}: save every {_interval(plan, record)}; goodput {goodput}" + (" (best)" if best else "")
 
 
 def _interval(plan: Plan, record: Record) -> str:
     """Seconds and whole steps; what is printed as equal is equal, or the other number stands beside it."""
-    if record.interval_steps is None or plan.step_time_s is None:
+    step_time_s = plan.step_time_at(record.gpus)
+    if record.interval_steps is None or step_time_s is None:
         return seconds(record.interval_s)
-    steps, typed = _steps(record.interval_steps, plan.step_time_s), record.interval_steps * plan.step_time_s
+    steps, typed = _steps(record.interval_steps, step_time_s), record.interval_steps * step_time_s
     if abs(typed - record.interval_s) > _COARSE * record.interval_s:
         return f"{steps} = {seconds(typed)} (the optimum would be {seconds(record.interval_s)})"
     text = f"{seconds(record.interval_s)} = {steps}"

@@ -126,7 +126,7 @@ def _meaning(made: Scaling) -> str:
         return (
             f"{text} One more adds, per GPU: up to the next size at which the busiest replica does fewer micro-batches."
         )
-    if made.planned(made.best).next_gpus > (made.gpus // made.step_gpus + 1) * made.step_gpus:
+    if any(one.next_gpus > (one.gpus // made.step_gpus + 1) * made.step_gpus for one in made.records):
         return f"{text} One more adds, per GPU: with a tenth more GPUs, as the best interval for recorded gaps jumps."
     if made.step_gpus == 1:
         return text
@@ -149,8 +149,9 @@ def _no_progress(made: Scaling) -> str:
 
 
 def _planned(made: Scaling, record: ScaleRecord, *, best: bool) -> str:
+    do = "does" if record.gpus == 1 else "do"
     text = (
-        f"{printable(record.strategy)}: {_gpus(record.gpus)} do the work of {work(record.useful_gpus)} (goodput "
+        f"{printable(record.strategy)}: {_gpus(record.gpus)} {do} the work of {work(record.useful_gpus)} (goodput "
         f"{percent(record.goodput)})"
     )
     if record.marginal_gpus is not None:

@@ -500,3 +500,40 @@ def test_a_flush_longer_than_a_step_is_no_background_save_for_deepspeed() -> Non
     assert "SAVE_EVERY = 223" in long.out
     assert "decoupled" not in long.out
     assert "hides no more than one step of a flush" in long.err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [(), ("training.global_batch=2048",), ("training.scaling_exponent=0.8",), ("training.step_noise=0.05",)],
+)
+def test_other_sizes_have_the_steps_of_scale(more: tuple[str, ...]) -> None:
+    """With a global batch, or other noise, a step takes another time at another size: steps are counted by that."""
+    sets = [part for text in more for part in ("--set", text)]
+    doc = document("llama3-405b", *sets, "--gpus", "4096")
+    scaled = json.loads(ckptplan("scale", "llama3-405b", *sets, "--gpus", "4096", "--format", "json").out)
+    wanted = {row["strategy"]: row for row in scaled["sizes"] if row["gpus"] == 4096}
+    found = [row for row in rows(doc, given=False, method="exact") if row["gpus"] == 4096]
+    assert {row["strategy"] for row in found} == set(wanted)
+    printed = " ".join(ckptplan("optimize", "llama3-405b", *sets, "--gpus", "4096").out.split())
+    for row in found:
+        one = wanted[row["strategy"]]
+        assert (row["interval_steps"], row["goodput_steps"]) == (one["interval_steps"], one["goodput"])
+        assert f"= {one['interval_steps']:,} steps of {one['step_time_s']:,.6g} s" in printed
+
+
+def test_a_size_that_cannot_be_planned_is_left_out() -> None:
+    """The others are planned, and a warning says which one is not, and why; the planned size must be possible."""
+    ran = ckptplan("optimize", "spectrum-16384", "--method", "exact", "--gpus", "8,4096")
+    assert ran.code == 0, ran.err
+    assert "at 4,096 GPUs" in ran.out
+    assert "at 8 GPUs" not in ran.out
+    assert "warning: 8 GPUs are left out: storage.tiers: peer memory keeps 2 copies on different nodes" in ran.err
+
+
+def test_where_nothing_gets_on_no_number_is_offered() -> None:
+    """Neither at the planned size nor at another one."""
+    out = ckptplan("optimize", "lab-64", "--gpus", "1000000").out
+    assert "at 1,000,000 GPUs (MTBF 33 s), synchronous: no progress, goodput 2e-51 %" in out
+    out = ckptplan("optimize", "lab-64", "--set", "failures.mtbf=1s").out
+    assert "synchronous: no progress, goodput 0.00 %" in out
+    assert "save every" not in out

@@ -286,3 +286,12 @@ def test_letters_that_a_picture_loses_are_said_once(tell: Tell, tmp_path: Path, 
             assert "a.svg" in said[0]
             assert "\u975e" in said[0]
             assert "\u975e" in told.out
+
+
+def test_runs_without_a_failure_say_how_many_there_were(tell: Tell, tmp_path: Path) -> None:
+    """Several runs have no distribution where none met a failure: that is what the hint is about."""
+    ran = tell("simulate", "lab-64", "--set", "failures.mtbf=1e9 h", "--runs", "20", "--plot", str(tmp_path / "a.svg"))
+    assert ran.code == 1
+    assert "all simulated runs took 30 d, so there is no distribution" in ran.err
+    assert "hint: none of 20 runs met a failure: raise --runs, until some do" in ran.err
+    assert list(tmp_path.iterdir()) == []

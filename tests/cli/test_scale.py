@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from ckptplan.render.schemas import output_schema
-from tests.cli.harness import Ran, ckptplan
+from ckptplan.spec.starter import STARTER
+from tests.cli.harness import Ran, Tell, ckptplan
 from tests.cli.test_startup import loaded
 from tests.plan.test_scaling import SPECTRUM
 
@@ -266,3 +267,17 @@ def test_it_starts_light() -> None:
     """A closed-form curve loads no scipy, and rich for the table only."""
     assert loaded(["scale", "llama3-405b", "-f", "json"], ("scipy", "rich", "matplotlib")) == []
     assert loaded(["scale", "--help"], ("numpy", "scipy", "pydantic", "yaml", "rich")) == []
+
+
+def test_recorded_gaps_are_said_to_jump(tell: Tell, tmp_path: Path) -> None:
+    """Sizes at which something turns hold roughly, and what one more adds is over a tenth more GPUs at every size."""
+    (tmp_path / "gaps.txt").write_text("".join(f"{hours} h\n" for hours in (1, 2, 2, 3, 5, 8, 9, 13)), encoding="utf-8")
+    spec = tmp_path / "run.yaml"
+    text = STARTER.replace("duration: 30 d", "duration: 2 d")
+    spec.write_text(text, encoding="utf-8")
+    law = f"failures={{law: {{name: recorded, file: {tmp_path / 'gaps.txt'}}}}}"
+    ran = tell("scale", str(spec), "--set", law, "--gpus", "128,2048")
+    assert ran.code == 0, ran.err
+    assert "warning: the best interval for 8 recorded gaps jumps from size to size" in ran.err
+    assert "One more adds, per GPU: with a tenth more GPUs" in " ".join(ran.out.split())
+    assert "jumps" not in tell("scale", str(spec)).err

@@ -274,3 +274,10 @@ def test_a_gain_and_a_loss_look_different() -> None:
     assert gain_bar(-1.0, 2.0, 10, unicode=False) == "-----"
     assert gain_bar(3.0, 2.0, 10) == "█" * 10
     assert gain_bar(math.nan, 2.0, 10) == gain_bar(1.0, math.inf, 10) == gain_bar(1.0, 2.0, 0) == ""
+
+
+def test_a_picture_has_its_own_names_in_the_sentence() -> None:
+    """Names that a picture numbers are numbered in what it says of them too."""
+    made = planned("palm-540b")
+    assert "what is typed yields 90.66 % with synchronous." in basis(made)
+    assert "what is typed yields 90.66 % with strategy 1: ?." in basis(made, {"synchronous": "strategy 1: ?"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckptplan.render.comparison_sheet import price as compared_price
-from ckptplan.render.numbers import duration, hundredths, percent, whole
+from ckptplan.render.numbers import duration, hundredths, percent, points, seconds, whole
 from ckptplan.render.scale_sheets import price as scale_price
 
 
@@ -59,3 +59,11 @@ def test_a_time_below_two_hours_has_separators_as_every_other_number() -> None:
     """5,316.8 s, with five digits and without trailing zeros; what is tiny keeps its magnitude."""
     assert [duration(value) for value in (5316.8123, 812.4, 60.0, 0.5)] == ["5,316.8 s", "812.4 s", "60 s", "0.5 s"]
     assert duration(1.2e-9) == "1.2e-09 s"
+
+
+def test_what_rounds_to_one_has_the_larger_unit() -> None:
+    """1 s and 1 ms, not 1,000 of the smaller; and a small difference is less than the last digit, not nothing."""
+    assert [seconds(value) for value in (0.9994, 0.9996, 0.9994e-3, 0.9996e-3)] == ["999 ms", "1 s", "999 us", "1 ms"]
+    assert [points(value) for value in (0.0, 1e-6, -1e-6, 0.0653)] == [
+        "0.00 points", "<0.01 points", ">-0.01 points", "6.53 points",
+    ]  # fmt: skip

@@ -52,6 +52,7 @@ def warnings(
     found = [
         *_refused(refusals),
         *_beyond_the_peak(curve, peaks),
+        *_jumps(curve),
         *_no_progress(records),
         *_long_restarts(records),
         *_waiting(curve, records),
@@ -61,6 +62,17 @@ def warnings(
         *_energy(curve, records),
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _jumps(curve: Curve) -> Iterator[str]:
+    """Recorded gaps have no smooth optimum: what one size gains over the next is partly their accident."""
+    gaps = curve.at(curve.planned).scenario.failures.law.gaps_s
+    if gaps:
+        yield (
+            f"the best interval for {format_count(len(gaps))} recorded gaps jumps from size to size, and goodput with "
+            "it: where adding GPUs stops helping and paying holds roughly, and other sizes near it may do as well; "
+            "failures.law with a name has no such jumps"
+        )
 
 
 def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:

@@ -47,7 +47,9 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
         number, more = f"{whole(steps)} step{'' if steps == 1 else 's'}", f"{number} {more}"
     best = plan.best_record
     lost = f"{percent(1.0 - plan.best_goodput)} of the time is lost"
-    items = [("Save every", number, more), ("Goodput", percent(plan.best_goodput), lost)]
+    items = [("Goodput", percent(plan.best_goodput), lost)]
+    if plan.makes_progress:
+        items.insert(0, ("Save every", number, more))
     if plan.makes_progress and (len(plan.optima()) > 1 or plan.tiers_are_best):
         compared = len(plan.optima()) + (plan.tiers is not None)
         items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))

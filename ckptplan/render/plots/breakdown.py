@@ -65,8 +65,8 @@ def words(plan: Plan) -> str:
 
 
 def _notes(plan: Plan) -> list[str]:
-    text = basis(plan)
-    return [lettered(text)] if text else []
+    text = basis(plan, names_of(plan))
+    return [text] if text else []
 
 
 def breakdown_blocks(plan: Plan, theme: Theme) -> list[Block]:

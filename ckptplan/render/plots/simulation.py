@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckptplan.errors import InputError
+from ckptplan.errors import InputError, printable
 from ckptplan.plan.distribution import Distribution
 from ckptplan.plan.simulation import Simulation
 from ckptplan.render.numbers import duration, seconds
@@ -54,9 +54,10 @@ def simulation_figure(made: Simulation, theme: Theme) -> Figure:
         If all runs took the same time: there is nothing to draw.
     """
     if made.distribution is None:
+        took = duration(made.wall_s.mean)
         raise InputError(
-            f"{lettered(made.name)}: all simulated runs took {duration(made.wall_s.mean)}, so there is no distribution",
-            hint="simulate several runs: raise --runs, or add --resample to --replay",
+            f"{printable(made.name)}: all simulated runs took {took}, so there is no distribution",
+            hint=_how_to_spread(made),
         )
     title = "Distribution of the finishing time"
     strategy = shortened(lettered(made.strategy), _NAME)
@@ -69,6 +70,13 @@ def simulation_figure(made: Simulation, theme: Theme) -> Figure:
         space(0.02),
     ]
     return figure_of(theme, blocks, f"{lettered(made.name)}: {title}", words(made))
+
+
+def _how_to_spread(made: Simulation) -> str:
+    """What would let the runs differ: failures, of which they have met none, or more of them."""
+    if made.runs > 1 and made.failures.mean == 0.0:
+        return f"none of {made.runs:,} runs met a failure: raise --runs, until some do"
+    return "simulate several runs: raise --runs, or add --resample to --replay"
 
 
 def words(made: Simulation) -> str:

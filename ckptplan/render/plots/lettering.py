@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ckptplan.errors import printable
@@ -33,9 +34,18 @@ def lettered(name: str) -> str:
     lost = _LOST.get()
     if lost is not None:
         lost.update((word.strip(_AROUND), None) for word in whole.split() if not all(map(_has, word)))
-    if any(unicodedata.bidirectional(c) in _TO_THE_LEFT for c in text):
-        return f"{_TO_THE_RIGHT}{text}{_TO_THE_RIGHT}"
-    return text
+    return f"{_TO_THE_RIGHT}{text}{_TO_THE_RIGHT}" if _is_to_the_left(text) else text
+
+
+def lettered_sentence(text: str) -> str:
+    """A sentence that names what the user named: words from right to left leave the numbers beside them in place."""
+    words = lettered(text).strip(_TO_THE_RIGHT).split(" ")
+    runs = ((to_the_left, " ".join(run)) for to_the_left, run in groupby(words, _is_to_the_left))
+    return " ".join(f"{_TO_THE_RIGHT}{run}{_TO_THE_RIGHT}" if to_the_left else run for to_the_left, run in runs)
+
+
+def _is_to_the_left(text: str) -> bool:
+    return any(unicodedata.bidirectional(c) in _TO_THE_LEFT for c in text)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from ckptplan.plan.levers.lever import Lever
 from ckptplan.plan.levers.record import Levers, Overlap
 from ckptplan.plan.levers.wording import gain, large
 from ckptplan.render.numbers import percent, quantity
-from ckptplan.render.plots.lettering import distinct, height, lettered, shortened, width, wrapped
+from ckptplan.render.plots.lettering import distinct, height, lettered, lettered_sentence, shortened, width, wrapped
 from ckptplan.render.plots.page import (
     EDGE,
     PAGE,
@@ -49,7 +49,7 @@ def tornado_figure(levers: Levers, theme: Theme) -> Figure:
     if levers.levers:
         keys = list(_keys(levers, theme))
         blocks += [*([legend(theme, keys)] if len(keys) > 1 else []), _rows(levers, theme)]
-    blocks += [lines([lettered(levers.first)]), footnotes(theme, list(_notes(levers)))]
+    blocks += [lines([lettered_sentence(levers.first)]), footnotes(theme, list(_notes(levers)))]
     return figure_of(theme, blocks, f"{lettered(levers.name)}: {title}", words(levers))
 
 
@@ -57,7 +57,7 @@ def words(levers: Levers) -> str:
     """What the picture says, for those who do not see it."""
     names = distinct([one.title for one in levers.levers], "change")
     gains = [f"{names[one.title]}: {gain_text(one.gained)}." for one in levers.levers]
-    return " ".join([f"{lettered(levers.first)}.", *gains, *_notes(levers)])
+    return " ".join([f"{lettered_sentence(levers.first)}.", *gains, *_notes(levers)])
 
 
 def _keys(levers: Levers, theme: Theme) -> Iterator[Key]:
@@ -133,7 +133,7 @@ def _words_of(levers: Levers) -> list[_Words]:
     return [
         _Words(
             _cut(list(wrapped(titles[one.title], _NAME)), 2, BODY),
-            _cut(list(wrapped(lettered(one.change), _NAME, SMALL)), _MOST_LINES, SMALL),
+            _cut(list(wrapped(lettered_sentence(one.change), _NAME, SMALL)), _MOST_LINES, SMALL),
         )
         for one in levers.levers
     ]

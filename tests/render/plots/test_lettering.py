@@ -13,6 +13,7 @@ from ckptplan.render.plots.lettering import (
     beside,
     distinct,
     lettered,
+    lettered_sentence,
     lost_letters,
     noting_lost_letters,
     shortened,
@@ -173,3 +174,12 @@ def test_lines_are_broken_between_words() -> None:
     assert all(width(line) <= 1.2 for line in broken)
     assert next(wrapped("w" * 200, 1.0)).endswith(ELLIPSIS)
     assert list(wrapped("", 1.0)) == []
+
+
+def test_words_from_right_to_left_leave_the_numbers_of_a_sentence_in_place() -> None:
+    """Each run of such words has a mark on either side; a sentence without any has none."""
+    mark = "\N{LEFT-TO-RIGHT MARK}"
+    one, other = "\u05e9\u05dc\u05d5\u05dd", "\u05e0\u05ea\u05d5\u05df"
+    told = lettered_sentence(f"{one} {other} 7 100 s to 50 s, {other} 2 s")
+    assert told == f"{mark}{one} {other}{mark} 7 100 s to 50 s, {mark}{other}{mark} 2 s"
+    assert lettered_sentence("stall 60 s to 30 s") == "stall 60 s to 30 s"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ckptplan.plan.record import Plan, Record
 from ckptplan.render.numbers import points, seconds
 from ckptplan.render.plots.lettering import distinct, shortened
 from ckptplan.render.plots.style import SMALL
 
 NAME = 2.4  # most that a name takes in a sentence [inch]
+_MOST = 4  # strategies in one sentence: a note has three lines
 
 
 def names_of(plan: Plan) -> dict[str, str]:
@@ -29,10 +32,12 @@ def given_notes(plan: Plan) -> list[str]:
     found: dict[float, list[Record]] = {}
     for record in given_of(plan):
         found.setdefault(record.interval_s, []).append(record)
-    return [
-        f"A save every {seconds(interval_s)} loses "
-        + ", ".join(f"{points(record.lost_goodput)} with {names[record.strategy]}" for record in records)
-        + ", each against the best interval of the same strategy."
-        for interval_s, records in found.items()
-        if len(records) > 1
-    ]
+    return [_note(interval_s, records, names) for interval_s, records in found.items() if len(records) > 1]
+
+
+def _note(interval_s: float, records: Sequence[Record], names: Mapping[str, str]) -> str:
+    told = ", ".join(f"{points(one.lost_goodput)} with {names[one.strategy]}" for one in records[:_MOST])
+    left = len(records) - _MOST
+    more = f" (and {left} more)" if left > 0 else ""
+    of_each = "each against the best interval of the same strategy"
+    return f"A save every {seconds(interval_s)} loses {told}{more}, {of_each}."

@@ -12,6 +12,7 @@ from ckptplan.load import load
 from ckptplan.plan import Plan, plan
 from ckptplan.plan.curve import GoodputCurve, goodput_curve
 from ckptplan.render.plots.curve import curve_figure
+from ckptplan.render.plots.given import given_notes
 from ckptplan.render.plots.optimize import optimize_figure
 from ckptplan.render.plots.style import LIGHT
 from tests.render.plots.drawn import clashes, named, names, texts_of
@@ -105,3 +106,17 @@ def test_where_nothing_is_useful_a_sentence_stands_for_the_curve() -> None:
     assert "There is no curve" in texts
     assert "before it is rounded to whole steps" in texts
     assert clashes(figure) == []
+
+
+def test_a_note_on_a_given_interval_is_never_cut() -> None:
+    """Of many strategies it names some and counts the others, so that the end of the sentence is there."""
+    name = "a rather long name of a strategy"
+    several = ", ".join(f"{{name: {name} {n}, mode: sharded, stall: {n + 1} s}}" for n in range(9))
+    scenario = load("lab-64", sets=[f"save=[{several}]"], environment={}).scenario
+    made = plan(scenario, intervals_s=(3600.0,))
+    (note,) = given_notes(made)
+    assert note.startswith("A save every 3,600 s loses ")
+    assert note.count(" with ") == 4
+    assert note.endswith(" (and 5 more), each against the best interval of the same strategy.")
+    texts = [one.text for one in texts_of(curve_figure(made, goodput_curve(scenario, made), LIGHT))]
+    assert any(text.endswith("same strategy.") for text in texts)

@@ -40,26 +40,21 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. cluster.gpus=1024. Repeatable."),
 ]
-FormatOption = Annotated[
-    Format,
-    typer.Option(
+
+
+def format_option(formats: type[StrEnum], more: str = "; without it, the ending of -o FILE decides") -> Any:
+    """``--format``, of those that a command has."""
+    return typer.Option(
         "--format",
         "-f",
         envvar="CKPTPLAN_FORMAT",
-        click_type=FormatChoice([one.value for one in Format]),
-        help="How to print the result; without it, the ending of -o FILE decides.",
-    ),
-]
-PlainFormatOption = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        "-f",
-        envvar="CKPTPLAN_FORMAT",
-        click_type=FormatChoice([one.value for one in Format]),
-        help="How to print the result.",
-    ),
-]
+        click_type=FormatChoice([one.value for one in formats]),
+        help=f"How to print the result{more}.",
+    )
+
+
+FormatOption = Annotated[Format, format_option(Format)]
+PlainFormatOption = Annotated[Format, format_option(Format, more="")]
 
 
 def file_named(option: str, example: str) -> Callable[[str], Path]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ckptplan.cli.options import FormatChoice, file_named
+from ckptplan.cli.options import file_named, format_option
 
 
 class SweepFormat(StrEnum):
@@ -112,13 +112,4 @@ SweepPlotOption = Annotated[
         "two axes of several values, for up to 40,000 points and 8 lines or 6 maps of specs and strategies.",
     ),
 ]
-SweepFormatOption = Annotated[
-    SweepFormat,
-    typer.Option(
-        "--format",
-        "-f",
-        envvar="CKPTPLAN_FORMAT",
-        click_type=FormatChoice([one.value for one in SweepFormat]),
-        help="How to print the result; without it, the ending of -o FILE decides.",
-    ),
-]
+SweepFormatOption = Annotated[SweepFormat, format_option(SweepFormat)]

@@ -21,6 +21,11 @@ def ways_of_saving(scenario: Scenario) -> tuple[str, ...]:
     return (*names, TIERS) if scenario.storage.tiers else tuple(names)
 
 
+def saves_to_tiers(scenario: Scenario) -> bool:
+    """Whether saves to all tiers together are one of its ways: there are some, and they are not left out."""
+    return bool(scenario.storage.tiers) and TIERS in (scenario.strategies or (TIERS,))
+
+
 def best_case(cases: Sequence[Case]) -> tuple[Case, float]:
     """The way of saving to one tier that yields most, typed, with what it yields; the first of equals.
 

@@ -10,6 +10,7 @@ from ckptplan.errors import InputError
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan import advice, assumptions, refusals, warnings
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.chosen import saves_to_tiers
 from ckptplan.plan.progress import no_progress
 from ckptplan.plan.record import TIERS, CheckpointFacts, FailureFacts, Plan, Record, recommended
 from ckptplan.plan.rows import Best, Money, held_against, records_of, tier_record
@@ -204,7 +205,7 @@ def _given_to_tiers(made: Plan, scenario: Scenario, case: Case, best: "TierPlan"
 
 def _tiers(made: Plan, scenario: Scenario, case: Case) -> "Tiering | None":
     """The best plan over all tiers, beside the best tier alone."""
-    if not scenario.storage.tiers or TIERS not in (scenario.strategies or (TIERS,)):
+    if not saves_to_tiers(scenario):
         return None
     from ckptplan.plan.tiers.tiering import tiering_of
 

@@ -61,14 +61,15 @@ def records_of(
     """The records of one case: the optimum by each method, then the given intervals, held against its best if none."""
     for method in methods:
         yield _record(case, method, case.optimum(method))
-    if given and best is None:
-        best = best_of(case, money.work_s)
+    if not given:
+        return
+    held = best_of(case, money.work_s) if best is None else best
     for asked_s in dict.fromkeys(given):
         raised = case.raised(asked_s)
         # Young and Daly differ in their interval only; for a given one their first-order account is the same.
         for method in dict.fromkeys("young" if METHODS[m].accounting == "first order" else m for m in methods):
             row = _record(case, method, raised, asked_s=asked_s)
-            yield row if best is None else held_against(best, row, case, money)
+            yield held_against(held, row, case, money)
 
 
 def _record(case: Case, method: str, interval_s: float, *, asked_s: float | None = None) -> Record:

@@ -11,9 +11,9 @@ from ckptplan.errors import printable
 from ckptplan.plan.comparison.inputs import Input, Side
 from ckptplan.plan.comparison.record import Comparison, Outcome
 from ckptplan.plan.progress import makes_progress
-from ckptplan.render.comparison_sheet import causes_sheet, inputs_sheet, price, results_sheet, signed
+from ckptplan.render.comparison_sheet import causes_sheet, inputs_sheet, price, results_sheet
 from ckptplan.render.marking import bullets, sentences
-from ckptplan.render.numbers import hundredths, percent, quantity, whole
+from ckptplan.render.numbers import hundredths, percent, quantity, signed, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 

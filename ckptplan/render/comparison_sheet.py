@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ckptplan.errors import printable
 from ckptplan.plan.comparison.inputs import Input, Side
 from ckptplan.plan.comparison.record import Cause, Comparison
-from ckptplan.render.numbers import duration, hundredths, percent, seconds, whole
+from ckptplan.render.numbers import duration, hundredths, percent, seconds, signed, whole
 from ckptplan.render.sheet import Column, Sheet
 from ckptplan.units import format_size, format_time
 
@@ -56,12 +56,6 @@ ROWS = (
     Row("money", "money", price),
     Row("lost_money", "lost money", price),
 )
-
-
-def signed(value: float) -> str:
-    """Points with their sign: ``+4.21``, ``-0.30``, ``0.00``; ``<0.01`` and ``>-0.01`` for next to none."""
-    text = hundredths(value)
-    return f"+{text}" if value > 0.0 and text[0] != "<" else text
 
 
 def results_sheet(made: Comparison) -> Sheet:

@@ -8,9 +8,9 @@ from ckptplan.errors import printable
 from ckptplan.plan.levers.record import Levers
 from ckptplan.plan.levers.wording import gain
 from ckptplan.plan.record import TIERS
-from ckptplan.render.lever_sheet import elasticity_sheet, has_worth, overlap_sheet, ranking_sheet, saved_alike, signed
+from ckptplan.render.lever_sheet import elasticity_sheet, has_worth, overlap_sheet, ranking_sheet, saved_alike
 from ckptplan.render.marking import bullets, heading, sentences
-from ckptplan.render.numbers import percent, seconds, whole
+from ckptplan.render.numbers import percent, seconds, signed, whole
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 

@@ -6,19 +6,11 @@ from typing import Any
 
 from ckptplan.plan.levers.record import Lever, Levers
 from ckptplan.plan.levers.wording import MONEY_DIGITS, first_of, large, money_of
-from ckptplan.render.numbers import hundredths, seconds, whole
+from ckptplan.render.numbers import hundredths, seconds, signed, whole
 from ckptplan.render.sheet import Column, Sheet
 
 _LIST = "; "
 _SHOWN_AT_ALL = 5e-5  # of goodput: half of the last digit in the table
-
-
-def signed(value: float | None) -> str:
-    """A gain in points, with its sign; the smallest are not rounded to nothing."""
-    if value is None:
-        return "-"
-    text = hundredths(value)
-    return f"+{text}" if value > 0.0 and text[0] != "<" else text
 
 
 def amount(value: float | None) -> str:

@@ -70,6 +70,12 @@ def hundredths(value: float | None) -> str:
     return _in_percent(value)
 
 
+def signed(value: float | None) -> str:
+    """Points with their sign: ``+4.21``, ``-0.30``, ``0.00``; ``<0.01`` and ``>-0.01`` for next to none."""
+    text = hundredths(value)
+    return f"+{text}" if value is not None and value > 0.0 and text[0] != "<" else text
+
+
 def _in_percent(value: float) -> str:
     shown = 100 * value
     if 0 < abs(value) < _HALF_A_HUNDREDTH:

@@ -16,7 +16,7 @@ from ckptplan.render.run_report import how_sure, to_the_end, unequal, verified
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
 from ckptplan.render.tier_report import tier_answer, tier_sheet, tier_title
-from ckptplan.units import HOUR_S, format_share, format_size, format_time
+from ckptplan.units import HOUR_S, format_gpus, format_share, format_size, format_time
 
 _COARSE = 0.02  # from here on "= N steps" would be read as a wrong sum
 
@@ -25,7 +25,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
     """The whole report for people. ``assumed`` are values that the spec left to defaults."""
     sheet, notes = reading_sheet(plan)
     parts = [
-        screen.paragraph(f"{printable(plan.name)} ({_gpus(plan.gpus)})") + "\n",
+        screen.paragraph(f"{printable(plan.name)} ({format_gpus(plan.gpus)})") + "\n",
         screen.lines([*no_progress(plan), *answers(plan), *tier_answer(plan), *flat(plan)]),
         screen.lines(scales(plan)),
         screen.lines(habits(plan)),
@@ -50,7 +50,7 @@ def report(plan: Plan, screen: Screen, *, assumed: Sequence[str] = ()) -> str:
 def markdown(plan: Plan, *, assumed: Sequence[str] = ()) -> str:
     """The report as Markdown: title, answers, table, notes."""
     sheet, noted = reading_sheet(plan)
-    parts = [heading(f"{plan.name} ({_gpus(plan.gpus)})")]
+    parts = [heading(f"{plan.name} ({format_gpus(plan.gpus)})")]
     answered = [*no_progress(plan), *answers(plan), *tier_answer(plan), *flat(plan), *scales(plan), *habits(plan)]
     parts.append(bullets(answered))
     parts += [*sentences([facts(plan)]), to_markdown(sheet)]
@@ -133,10 +133,6 @@ def _interval(plan: Plan, record: Record) -> str:
     return text if seconds(typed) == seconds(record.interval_s) else f"{text} (whole steps: {seconds(typed)})"
 
 
-def _gpus(count: int) -> str:
-    return f"{whole(count)} GPU{'' if count == 1 else 's'}"
-
-
 def _steps(count: int, step_time_s: float) -> str:
     return f"{whole(count)} step{'' if count == 1 else 's'} of {step_time_s:,.6g} s"
 
@@ -144,7 +140,7 @@ def _steps(count: int, step_time_s: float) -> str:
 def scales(plan: Plan) -> list[str]:
     """The answers at other numbers of GPUs."""
     return [
-        f"at {_gpus(gpus)} (MTBF {format_time(record.mtbf_s)}), {_answer(plan, record, best=False)}"
+        f"at {format_gpus(gpus)} (MTBF {format_time(record.mtbf_s)}), {_answer(plan, record, best=False)}"
         for gpus in plan.scales
         if gpus != plan.gpus
         for record in plan.optima(gpus)

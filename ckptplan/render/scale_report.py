@@ -17,7 +17,7 @@ from ckptplan.render.numbers import percent, points, seconds, whole
 from ckptplan.render.scale_sheets import adds, batch_sheet, curve_sheet, energy_sheet, money_sheet, price, values, work
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import Sheet, to_markdown
-from ckptplan.units import format_time
+from ckptplan.units import format_gpus, format_time
 
 
 def scale_document(made: Scaling, spec: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _accounting(made: Scaling) -> str:
 
 
 def _title(made: Scaling) -> str:
-    return f"{printable(made.name)} ({_gpus(made.gpus)} planned)"
+    return f"{printable(made.name)} ({format_gpus(made.gpus)} planned)"
 
 
 def _meaning(made: Scaling) -> str:
@@ -145,14 +145,14 @@ def planned(made: Scaling) -> list[str]:
 def _no_progress(made: Scaling) -> str:
     record = made.planned(made.best)
     why = gets_nowhere("the restart", record.restart_total_s, record.mtbf_s)
-    return f"no progress is possible with the planned {_gpus(made.gpus)}: {why}"
+    return f"no progress is possible with the planned {format_gpus(made.gpus)}: {why}"
 
 
 def _planned(made: Scaling, record: ScaleRecord, *, best: bool) -> str:
     do = "does" if record.gpus == 1 else "do"
     text = (
-        f"{printable(record.strategy)}: {_gpus(record.gpus)} {do} the work of {work(record.useful_gpus)} (goodput "
-        f"{percent(record.goodput)})"
+        f"{printable(record.strategy)}: {format_gpus(record.gpus)} {do} the work of {work(record.useful_gpus)} "
+        f"(goodput {percent(record.goodput)})"
     )
     if record.marginal_gpus is not None:
         text += f", one more adds {adds(record.marginal_gpus)}"
@@ -204,7 +204,7 @@ def _stops_paying(one: ScalePeak) -> str:
 
 def _where(turn: Turn) -> str:
     """GPUs and replicas; where the global batch decides, also what it would be without it."""
-    text = _gpus(turn.gpus or 0)
+    text = format_gpus(turn.gpus or 0)
     if turn.replicas is not None and turn.replicas != turn.gpus:
         text += f" ({whole(turn.replicas)} replica{'' if turn.replicas == 1 else 's'})"
     if turn.free_gpus == turn.gpus:
@@ -256,7 +256,3 @@ def _split(one: BatchRecord) -> str:
         f"{whole(one.with_one_more)} of {whole(one.replicas)} replicas do {whole(one.fewest + 1)}, the others "
         f"{whole(one.fewest)}, and wait {percent(1.0 - one.efficiency)} of the time on average"
     )
-
-
-def _gpus(count: int) -> str:
-    return f"{whole(count)} GPU{'' if count == 1 else 's'}"

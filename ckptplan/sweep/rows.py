@@ -13,6 +13,7 @@ from ckptplan.cost.scenario import LawName, Scenario
 from ckptplan.errors import InputError
 from ckptplan.interval.methods import METHODS
 from ckptplan.plan.case import cases_of
+from ckptplan.plan.chosen import saves_to_tiers
 from ckptplan.plan.pipeline import default_methods
 from ckptplan.plan.record import PREFERENCE, TIERS, Record
 from ckptplan.plan.run import RunFacts
@@ -71,8 +72,7 @@ def strategies_of(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _tiers(scenario: Scenario) -> tuple[str, ...]:
-    wanted = TIERS in (scenario.strategies or (TIERS,))
-    return (TIERS,) if scenario.storage.tiers and wanted else ()
+    return (TIERS,) if saves_to_tiers(scenario) else ()
 
 
 def methods_of(study: Study, member: Member) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from ckptplan.plan.comparison.comparing import compare
 from ckptplan.plan.comparison.inputs import Input, Side
 from ckptplan.plan.comparison.record import Comparison, Outcome
 from ckptplan.render.comparison_report import Compared, answers, markdown, report
-from ckptplan.render.comparison_sheet import ROWS, causes_sheet, flat_sheet, inputs_sheet, price, results_sheet, signed
+from ckptplan.render.comparison_sheet import ROWS, causes_sheet, flat_sheet, inputs_sheet, price, results_sheet
+from ckptplan.render.numbers import signed
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_csv
 

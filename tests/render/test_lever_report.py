@@ -11,7 +11,8 @@ from ckptplan.plan.levers.ranking import levers
 from ckptplan.plan.levers.record import Left, Levers
 from ckptplan.render.lever_document import lever_document
 from ckptplan.render.lever_report import markdown, report
-from ckptplan.render.lever_sheet import amount, lever_sheet, ranking_sheet, signed
+from ckptplan.render.lever_sheet import amount, lever_sheet, ranking_sheet
+from ckptplan.render.numbers import signed
 from ckptplan.render.schemas import output_schema
 from ckptplan.render.screen import Screen
 from ckptplan.render.sheet import to_csv, to_json

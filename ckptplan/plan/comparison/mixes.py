@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from ckptplan.cost.scenario import Scenario
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
-from ckptplan.plan.chosen import best_case
+from ckptplan.plan.chosen import best_case, saves_to_tiers
 from ckptplan.plan.comparison.groups import mixed
-from ckptplan.plan.record import TIERS
 
 
 def goodput_of(scenario: Scenario, cases: Sequence[Case]) -> float:
@@ -21,7 +20,7 @@ def goodput_of(scenario: Scenario, cases: Sequence[Case]) -> float:
         If no way of saving can be planned.
     """
     best, found = best_case(cases)
-    if scenario.storage.tiers and TIERS in (scenario.strategies or (TIERS,)):
+    if saves_to_tiers(scenario):
         tiers = _goodput_of_tiers(scenario, best, found)
         found = found if tiers is None else tiers
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ckptplan.cost.scenario import Scenario
 from ckptplan.plan.case import cases_of
 from ckptplan.plan.comparison.record import Loss, Outcome
-from ckptplan.plan.progress import LONGEST_RUN_S
 from ckptplan.plan.record import Plan, Record
+from ckptplan.plan.wall_time import wall_time
 from ckptplan.units import HOUR_S
 
 LOSSES = ("save", "rework", "restart", "slow", "waiting")
@@ -30,8 +30,7 @@ def outcome_of(scenario: Scenario, plan: Plan, gpu_hour_price: float | None = No
     """
     best = _best(scenario, plan)
     goodput, work_s = plan.best_goodput, plan.duration_s
-    ends = work_s is not None and work_s <= LONGEST_RUN_S * goodput
-    wall_s = work_s / goodput if ends and work_s is not None else None
+    wall_s = wall_time(work_s, None, best.interval_s, goodput)
     gets_on = plan.makes_progress  # else no way of saving is better than another
     hours = None if wall_s is None else plan.gpus * wall_s / HOUR_S
     lost = None if hours is None else hours * (1.0 - goodput)

@@ -128,19 +128,18 @@ def _inputs(outcome: Outcome) -> Iterator[_Input]:
         yield from _of_tiers(scenario, {cost.name for cost in outcome.tiering.costs})
     yield from _of_restart(scenario)
     yield from _of_guards(scenario)
-    storage = scenario.storage
-    rate = storage.write_bandwidth_bytes_per_s
-    text = "-" if rate is None else format_rate(rate)
-    yield _Input("write_bandwidth", _of_all(scenario, "write", factors.TIER_WRITES), text, factors.with_write_bandwidth)
-    rate = storage.read_bandwidth_bytes_per_s
-    text = "-" if rate is None else format_rate(rate)
-    yield _Input("read_bandwidth", _of_all(scenario, "read", factors.TIER_READS), text, factors.with_read_bandwidth)
+    yield _bandwidth(scenario, "write", factors.TIER_WRITES, factors.with_write_bandwidth)
+    yield _bandwidth(scenario, "read", factors.TIER_READS, factors.with_read_bandwidth)
 
 
-def _of_all(scenario: Scenario, which: str, limits: Sequence[str]) -> str:
+def _bandwidth(
+    scenario: Scenario, which: str, limits: Sequence[str], change: Callable[[Scenario, float], Scenario]
+) -> _Input:
     """A bandwidth, of every tier where those have limits of their own, which follow it."""
+    rate = getattr(scenario.storage, f"{which}_bandwidth_bytes_per_s")
     tiers = any(getattr(tier, name) for tier in scenario.storage.tiers for name in limits)
-    return f"{which} bandwidth{', of every tier' if tiers else ''}"
+    title = f"{which} bandwidth{', of every tier' if tiers else ''}"
+    return _Input(f"{which}_bandwidth", title, "-" if rate is None else format_rate(rate), change)
 
 
 def _of_save(case: Case) -> Iterator[_Input]:

@@ -7,6 +7,7 @@ from ckptplan.cost.scenario import Scenario, Strike
 from ckptplan.errors import InputError
 from ckptplan.plan import warnings
 from ckptplan.plan.case import Case, cases_of
+from ckptplan.plan.chosen import saves_to_tiers
 from ckptplan.plan.progress import makes_progress
 from ckptplan.plan.record import TIERS, Record, recommended
 from ckptplan.plan.rows import Money, records_of
@@ -78,7 +79,7 @@ class NothingLeftError(InputError):
 
 def _with_tiers(made: Outcome) -> Outcome:
     scenario = made.scenario
-    if not scenario.storage.tiers or TIERS not in (scenario.strategies or (TIERS,)):
+    if not saves_to_tiers(scenario):
         return made
     from ckptplan.plan.tiers.tiering import tiering_of
 

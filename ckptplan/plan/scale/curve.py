@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ckptplan.cost.scenario import Cluster, LawName, Scenario, Shard
 from ckptplan.errors import InputError
 from ckptplan.plan.case import Case, cases_of
-from ckptplan.plan.record import TIERS
+from ckptplan.plan.chosen import saves_to_tiers
 from ckptplan.plan.scale.refusals import reason
 from ckptplan.plan.scale.size import Size, batch_efficiency, size_at
 
@@ -45,8 +45,7 @@ class Curve:
         self._patterns: dict[tuple[int, bool, bool], Pattern] = {}
         planned = self.cases(self.planned)
         self.tiers = "tiers" if "tiers" not in planned else "several tiers"  # the strategy that saves to all of them
-        together = scenario.storage.tiers and TIERS in (scenario.strategies or (TIERS,))
-        self.strategies = (*planned, *((self.tiers,) if together else ()))
+        self.strategies = (*planned, *((self.tiers,) if saves_to_tiers(scenario) else ()))
         # The failures of a tier plan are those of a case: of which one matters for a short notice only.
         self._single = max(planned, key=lambda name: _goodput(planned[name])) if scenario.storage.tiers else ""
 

@@ -66,7 +66,7 @@ def warnings(
 
 def _jumps(curve: Curve) -> Iterator[str]:
     """Recorded gaps have no smooth optimum: what one size gains over the next is partly their accident."""
-    gaps = curve.at(curve.planned).scenario.failures.law.gaps_s
+    gaps = curve.scenario.failures.law.gaps_s
     if gaps:
         yield (
             f"the best interval for {format_count(len(gaps))} recorded gaps jumps from size to size, and goodput with "

@@ -50,9 +50,9 @@ def answer(plan: Plan, levers: Levers | None) -> Iterator[Block]:
     items = [("Goodput", percent(plan.best_goodput), lost)]
     if plan.makes_progress:
         items.insert(0, ("Save every", number, more))
-    if plan.makes_progress and (len(plan.optima()) > 1 or plan.tiers_are_best):
-        compared = len(plan.optima()) + (plan.tiers is not None)
-        items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))
+        if len(plan.optima()) > 1 or plan.tiers_are_best:
+            compared = len(plan.optima()) + (plan.tiers is not None)
+            items.append(("Best strategy", printable(best.strategy), f"of {compared} compared"))
     yield Numbers(tuple(items))
     for text in plan_report.no_progress(plan):
         yield Text(text, kind="lead")

@@ -29,8 +29,17 @@ def one_of(value: str, valid: Sequence[str], option: str) -> str:
 
 def typed(context: typer.Context, name: str) -> bool:
     """Whether an option was given on the command line, and not by the environment or by default."""
+    return _comes_from(context, name, "COMMANDLINE")
+
+
+def from_environment(context: typer.Context, name: str) -> bool:
+    """Whether the value of an option is that of its environment variable."""
+    return _comes_from(context, name, "ENVIRONMENT")
+
+
+def _comes_from(context: typer.Context, name: str, where: str) -> bool:
     source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    return source is not None and source.name == where
 
 
 def methods_named(names: Sequence[str] | None) -> tuple[str, ...] | None:

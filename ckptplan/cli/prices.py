@@ -18,9 +18,10 @@ def _checked(context: typer.Context, option: typer.CallbackParam, value: float |
     why = None if value is None else no_price(value)
     if why is None:
         return value
-    source = context.get_parameter_source(str(option.name))
-    from_environment = source is not None and source.name == "ENVIRONMENT"
-    given = f"{_VARIABLE}={value:g}" if from_environment else f"{option.opts[0]} {value:g}"
+    from ckptplan.cli.choices import from_environment
+
+    is_variable = from_environment(context, str(option.name))
+    given = f"{_VARIABLE}={value:g}" if is_variable else f"{option.opts[0]} {value:g}"
     raise UsageError(f"{given}: {why}", hint="write the price of one GPU for one hour, for example 2.5")
 
 

@@ -39,8 +39,9 @@ def _value(said: str) -> str:
 def _given(parameter: Any, context: Any, value: str) -> str:
     """``--steps 0``, or the environment variable where the value came from there."""
     shown = printable(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}...")
-    source = None if context is None else context.get_parameter_source(parameter.name)
-    if source is not None and source.name == "ENVIRONMENT":
+    from ckptplan.cli.choices import from_environment
+
+    if context is not None and from_environment(context, parameter.name):
         return f"{parameter.envvar}={shown}"
     name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.human_readable_name
     return f"{name} {shown}" if value else f"{name} ''"
